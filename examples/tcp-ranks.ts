@@ -1,12 +1,12 @@
 // Two ranks as processes that communicate over TCP. The file starts itself again as the process of each rank.
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { createProcessWorld, hostRendezvous, joinRendezvous, joinWorld, newSecret } from "@skein/collectives/node";
+import { createProcessWorld, hostRendezvous, joinRendezvous, joinWorld, randomSecret } from "@skein/collectives/node";
 
 const world = { worldSize: 2, job: "sum of ranks", build: "example 1" }; // must be equal in all processes
 
 const main = async (): Promise<void> => {
-  const secret = newSecret();
+  const secret = randomSecret();
   const coordinator = await hostRendezvous({ ...world, secret });
   const ranks = [0, 1].map((rank) =>
     fork(import.meta.filename, [String(rank), String(coordinator.address.port)], { env: { SECRET: secret } }),

@@ -12,8 +12,8 @@ export const tablePage = "packages/gpu-kernels/README.md";
 const [begin, end] = ["<!-- operators: begin -->", "<!-- operators: end -->"];
 
 const backends: { readonly [name: string]: (graph: Graph) => readonly string[] } = {
-  cpu: (graph) => cpu.unsupportedReasons(cpu.prepareForCpu(graph)),
-  webgpu: (graph) => gpu.unsupportedReasons(gpu.prepareForWebGpu(graph, gpu.minimalDevice), gpu.minimalDevice),
+  cpu: (graph) => cpu.unsupportedOnCpu(cpu.prepareForCpu(graph)),
+  webgpu: (graph) => gpu.unsupportedOnWebGpu(gpu.prepareForWebGpu(graph, gpu.minimalDevice), gpu.minimalDevice),
 };
 
 /**

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { type Check, commandCheck } from "./check.ts";
 import { skipCounts } from "./skip-counts.ts";
+import { docExamplesStage } from "./stages/doc-examples.ts";
 import { examplesStage, readmeStage } from "./stages/examples.ts";
 import { guidesStage } from "./stages/guides.ts";
 import { packagesStage } from "./stages/packages.ts";
@@ -44,6 +45,7 @@ const order: readonly (readonly Stage[])[] = [
   [{ name: "tests", run: (passed) => vitestStage({ full, built: passed("build") }) }],
   [
     { name: "README examples", run: (passed) => readmeStage(passed("build")) },
+    { name: "doc comment examples", run: (passed) => docExamplesStage(passed("build")) },
     { name: "guides", run: (passed) => guidesStage({ full, built: passed("build") }) },
     { name: "examples", run: (passed) => examplesStage(passed("build")) },
     { name: "packages", run: () => packagesStage(full) },

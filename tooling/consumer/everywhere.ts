@@ -1,6 +1,7 @@
 // Uses our packages as a browser or Node program would. Compiled against the packed packages, with the settings of a
 // consumer.
-import { execute, memoryWorld, plainArithmetic, ringAllReduce, type Schedule } from "@skein/collectives";
+import { execute, createMemoryWorld, plainArithmetic, type CollectiveSchedule } from "@skein/collectives";
+import { ringAllReduce } from "@skein/collectives/algorithms";
 import { topKCompressor, withErrorFeedback } from "@skein/compressors";
 import { collectiveModelOfGroup } from "@skein/cost-model";
 import { type CpuBackend, createCpuBackend } from "@skein/cpu-kernels";
@@ -10,11 +11,11 @@ import { mlp, type Model } from "@skein/models";
 import { modelOf } from "@skein/pretrained";
 import { jit, matmul, NdArray, relu, SkeinError, sum, type Tensor, valueAndGrad } from "@skein/tensor-core";
 
-export const schedule: Schedule = ringAllReduce.schedule({ rank: 0, worldSize: 2, elementCount: 4 });
+export const schedule: CollectiveSchedule = ringAllReduce.schedule({ rank: 0, worldSize: 2, elementCount: 4 });
 export const payload: number = topKCompressor({ k: 2 }).payloadBytes(NdArray.from([1, 2, 3]));
 export const model: Model = mlp({ sizes: [4, 2] });
 export const decoder = (config: Readonly<Record<string, unknown>>): Model => modelOf(config);
-export const sent: readonly number[] = memoryWorld(2).map(({ rank }) => rank);
+export const sent: readonly number[] = createMemoryWorld(2).map(({ rank }) => rank);
 
 export const windows = (text: Uint8Array): number => {
   const records = textRecords(text, 8);

@@ -16,15 +16,17 @@ interface Bundle {
 }
 
 const bundles: readonly Bundle[] = [
-  { from: "@skein/collectives", names: "ringAllReduce", maxBytes: 2_300 },
+  { from: "@skein/collectives/algorithms", names: "ringAllReduce", maxBytes: 2_300 },
   { from: "@skein/compressors", names: "topKCompressor", maxBytes: 8_300 },
   { from: "@skein/models", names: "mlp", maxBytes: 8_300 },
   { from: "@skein/tensor-core", names: "NdArray", maxBytes: 4_100 },
   { from: "@skein/collectives", maxBytes: 46_000 },
   { from: "@skein/compressors", maxBytes: 55_000 },
-  { from: "@skein/cost-model", names: "mergeOptimally", maxBytes: 2_700 },
+  { from: "@skein/cost-model/planners", names: "planMgWfbpOptimal", maxBytes: 2_700 },
+  { from: "@skein/cost-model", maxBytes: 15_400 },
+  { from: "@skein/cost-model/planners", maxBytes: 13_200 },
   // Prices use the rules of all operators.
-  { from: "@skein/cost-model", maxBytes: 84_700 },
+  { from: "@skein/cost-model/pricing", maxBytes: 54_000 },
   // One of three kernel builds is loaded, separately from the bundle.
   { from: "@skein/cpu-kernels", maxBytes: 71_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", maxBytes: 10_400 },

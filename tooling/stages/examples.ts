@@ -20,7 +20,7 @@ const workspaceFolders = (): string[] =>
  * Output of an example on a machine without a required system package. Such an example counts as skipped, not as
  * failed.
  */
-const missingPart = /AdapterError: .*|MpiError: there is no MPI compiler.*|Chromium was not found.*/;
+export const missingPart: RegExp = /AdapterError: .*|MpiError: there is no MPI compiler.*|Chromium was not found.*/;
 
 const exampleCheck = async (...call: Parameters<typeof commandCheck>): Promise<Check> => {
   const check = await commandCheck(...call);

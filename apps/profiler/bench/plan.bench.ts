@@ -1,7 +1,7 @@
 // Measures how long it takes to make a plan for GPT-2, and how this time divides. Run: node
 // apps/profiler/bench/plan.bench.ts [hardware] [ranks, …]
 import { fileURLToPath } from "node:url";
-import { hardwareNamed } from "@skein/cost-model";
+import { hardwareNamed } from "@skein/cost-model/hardware";
 import { openJob, type ProfiledJob } from "skein-train/profiling";
 import { planWorlds } from "../src/plan/plan-worlds.ts";
 

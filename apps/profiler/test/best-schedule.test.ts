@@ -1,14 +1,8 @@
 import { worldSteps } from "@skein/report";
-import {
-  collectivePricer,
-  type Device,
-  hardwareNamed,
-  type KernelSample,
-  simulate,
-  type StepProgram,
-  stepProgram,
-  stepTasks,
-} from "@skein/cost-model";
+import { collectivePricer, type StepProgram, stepProgram, stepTasks } from "@skein/cost-model/pricing";
+import { type ComputeDevice, hardwareNamed } from "@skein/cost-model/hardware";
+import type { KernelSample } from "@skein/cost-model/calibration";
+import { simulate } from "@skein/cost-model/simulation";
 import type { RankSpans } from "@skein/tensor-core";
 import type { PreparedStep } from "skein-train/profiling";
 import { expect, test } from "vitest";
@@ -17,7 +11,7 @@ import { bestSchedule } from "../src/profile/best-schedule.ts";
 import { tinyJob } from "./tiny-job.ts";
 
 const ranks = [0, 1, 2, 3];
-const device: Device = hardwareNamed("laptop-cpu").device;
+const device: ComputeDevice = hardwareNamed("laptop-cpu").device;
 const within = { secondsPerMessage: 2e-4, secondsPerByte: 8e-9 };
 const link = { within, across: within, reduceSecondsPerByte: 0 };
 const collectives = { data: collectivePricer({ worldSize: ranks.length, sharesMemory: false, link }) };

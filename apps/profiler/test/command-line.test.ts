@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type HardwareFile, hardwareNamed } from "@skein/cost-model";
+import { type HardwareFile, hardwareNamed } from "@skein/cost-model/hardware";
 import { formatHardwareFile, parseHardwareFile } from "@skein/cost-model/files";
 import { parseReport, secondsOf, worldSteps } from "@skein/report";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

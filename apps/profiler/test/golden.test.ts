@@ -2,13 +2,13 @@ import { csvOf, parseReport, reportPage, terminalReport, worldSteps } from "@ske
 import { exp, matmul, sum, type Tensor, trace } from "@skein/tensor-core";
 import { optimize, planMemory } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
-import type { Device } from "@skein/cost-model";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
 import { buildReport } from "../src/profile/build-report.ts";
 import { madeUpProgram, madeUpRun } from "../src/profile/made-up-run.ts";
 
 // The files make changed values visible in reviews: `vitest run apps/profiler/test/golden.test.ts -u` writes new files.
 
-const device = { name: "a processor", flopsPerSecond: { f32: 4e9 }, memoryBytesPerSecond: 1e9 } as Device;
+const device = { name: "a processor", flopsPerSecond: { f32: 4e9 }, memoryBytesPerSecond: 1e9 } as ComputeDevice;
 
 const step = (() => {
   const { graph: traced } = trace(

@@ -1,4 +1,5 @@
-import { type HardwareFile, hardwareNamed, isStart } from "@skein/cost-model";
+import { type HardwareFile, hardwareNamed } from "@skein/cost-model/hardware";
+import { isStart } from "@skein/cost-model/pricing";
 import { describe, expect, test } from "vitest";
 import { baseSteps } from "../src/plan/base-steps.ts";
 import { dense, setOf } from "../src/predict/candidates.ts";

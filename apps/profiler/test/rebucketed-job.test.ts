@@ -1,20 +1,18 @@
 import {
   codecSeconds,
   collectivePricer,
-  type Device,
-  hardwareNamed,
   kernelPricer,
-  planDear,
   pricedExchange,
   rebucket,
   rebucketHalves,
-  roofline,
-  simulate,
   type StepProgram,
   stepProgram,
   stepTasks,
   withExchanges,
-} from "@skein/cost-model";
+} from "@skein/cost-model/pricing";
+import { type ComputeDevice, hardwareNamed, roofline } from "@skein/cost-model/hardware";
+import { planDear } from "@skein/cost-model/planners";
+import { simulate } from "@skein/cost-model/simulation";
 import { expect, test } from "vitest";
 import { tinyJob } from "./tiny-job.ts";
 
@@ -116,7 +114,7 @@ test("a dense exchange has no kernels of its own, and a compression reads each g
     return codecSeconds(pricedExchange(job.exchange([weight]), { device, collectives }));
   };
   expect(await codecOf("{kind: identity}")).toBe(0);
-  const whole: Device = { ...device, efficiencies: [], assumedEfficiency: 1, kernelStartSeconds: 0 };
+  const whole: ComputeDevice = { ...device, efficiencies: [], assumedEfficiency: 1, kernelStartSeconds: 0 };
   const { seconds } = roofline(whole, { flops: 0, bytes: 4 * 512 * 256 });
   for (const kind of ["top-k", "ms-top-k", "g-top-k", "qsgd", "tern-grad", "eight-bit", "agoq", "power-sgd", "acp-sgd"])
     expect(await codecOf(`{kind: ${kind}}`), kind).toBeGreaterThan(seconds);

@@ -4,7 +4,12 @@ import { newestCheckpoint, readPart } from "@skein/checkpoints/node";
 import { nodeFiles } from "@skein/cli/node";
 import { MetricFiles } from "@skein/run-files/node";
 import { parse } from "yaml";
-import { expertCounts, replayRoutings, routingRecordFromJson, type RoutingRecordJson } from "@skein/moe-parallel";
+import {
+  expertCounts,
+  replayRoutings,
+  routingRecordFromJson,
+  type RoutingRecordJson,
+} from "@skein/moe-parallel/routing";
 import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readJob } from "../src/job-file/config.ts";

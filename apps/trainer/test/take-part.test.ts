@@ -1,4 +1,4 @@
-import { type Coordinator, hostRendezvous, newSecret } from "@skein/collectives/node";
+import { type Coordinator, hostRendezvous, randomSecret } from "@skein/collectives/node";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { checkJob } from "../src/job-file/config.ts";
 import type { MemberMessage } from "../src/members/control-messages.ts";
@@ -21,7 +21,7 @@ const job = checkJob(
   },
   { file: "job.yaml" },
 );
-const secret = newSecret();
+const secret = randomSecret();
 
 /** Returns the world of one process whose links are never connected. */
 const unreachable = (rank: number): MemberWorld => ({

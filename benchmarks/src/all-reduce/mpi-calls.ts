@@ -2,14 +2,8 @@
 // companion process. SKEIN_MPI_ADDON=… mpirun -n 2 node mpi-calls.ts --by native 4096:1000 (or the name of a schedule,
 // or "choice" for the schedule that a job chooses)
 import { parseArgs } from "node:util";
-import {
-  algorithms,
-  execute,
-  scratchBytes,
-  selectAlgorithm,
-  wasmArithmetic,
-  wasmMessageMemory,
-} from "@skein/collectives";
+import { algorithms } from "@skein/collectives/algorithms";
+import { execute, scratchBytes, selectAlgorithm, wasmArithmetic, wasmMessageMemory } from "@skein/collectives";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { connectMpi, openMpi } from "@skein/mpi/node";
 import { ArgumentError, type Reduction } from "@skein/tensor-core";

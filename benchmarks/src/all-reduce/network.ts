@@ -4,7 +4,7 @@ import { fork } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { hostRendezvous, newSecret, readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
+import { hostRendezvous, randomSecret, readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
 import type { NetworkRank } from "./network-rank.ts";
 import { parseSizes } from "./problem.ts";
 
@@ -25,7 +25,7 @@ const identity = (name: string): TlsIdentity | undefined => {
   });
 };
 
-const secret = newSecret();
+const secret = randomSecret();
 const agreed = { worldSize, job: "bench", build: "bench" };
 const security = identity("coordinator");
 const coordinator = await hostRendezvous({ ...agreed, secret, ...(security && { security }) });

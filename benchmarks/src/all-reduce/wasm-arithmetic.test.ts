@@ -1,11 +1,5 @@
-import {
-  directAllReduce,
-  directReduceScatter,
-  execute,
-  memoryWorld,
-  plainArithmetic,
-  wasmArithmetic,
-} from "@skein/collectives";
+import { directAllReduce, directReduceScatter } from "@skein/collectives/algorithms";
+import { execute, createMemoryWorld, plainArithmetic, wasmArithmetic } from "@skein/collectives";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import { expect, test } from "vitest";
@@ -56,7 +50,7 @@ test.each(["relaxed", "simd", "scalar"] as const)(
           ),
       );
       await Promise.all(
-        memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
+        createMemoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
           const n = Math.floor(count / worldSize);
           const input = regions[rank]!.subarray(0, n * worldSize * bytesPerElement[dtype]);
           const scatter = directReduceScatter.schedule({ rank, worldSize, elementCount: n });

@@ -1,11 +1,6 @@
 import { fitLink } from "@skein/collectives";
-import {
-  type DispatchedLayer,
-  type DispatchLinks,
-  dispatchSeconds,
-  type LinearCollectiveModel,
-  rankDispatches,
-} from "@skein/cost-model";
+import { type DispatchedLayer, type DispatchLinks, dispatchSeconds, rankDispatches } from "@skein/cost-model/planners";
+import type { LinearCollectiveModel } from "@skein/cost-model";
 import { alignColumns } from "../report/align-columns.ts";
 import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot } from "../report/range-plot.ts";

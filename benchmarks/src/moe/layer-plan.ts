@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import type { DispatchWay } from "@skein/cost-model";
-import { placeHeaviestFirst, slotOfExpert } from "@skein/moe-parallel";
+import type { DispatchWay } from "@skein/cost-model/planners";
+import { placeHeaviestFirst, slotOfExpert } from "@skein/moe-parallel/placement";
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 import type { Run } from "../studies/run.ts";
 import type { PlanOptions } from "../studies/study.ts";

@@ -1,5 +1,5 @@
 import { linkAlone, meanOfFlows, slowestOfFlows, worstOfFlows } from "../published/contention.ts";
-import { fitContention } from "@skein/cost-model";
+import { fitContention } from "@skein/cost-model/calibration";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatShare } from "./format.ts";
 

@@ -8,7 +8,7 @@ export const parametersSection = ({ found, residuals }: Calibration): string =>
 
 An iteration takes what one GPU takes alone (published), and what its communication adds. Gradients are those of the published architectures, ready in the order of the backward pass, whose time is shared out by
 multiply-adds. An all-reduce is a ring: 2 (P − 1) steps, and 2 (P − 1) / P of the bytes through the slowest link, a PCIe link of a node or its network card. PCIe is slower while GPUs compute.
-BSP sends all after the backward pass; WFBP is \`timelineOf\` with a collective per tensor; MG-WFBP with those that \`mergeGreedy\` joins; ByteScheduler is \`planByteScheduler\` and \`priorityTimeline\`, over
+BSP sends all after the backward pass; WFBP is \`timelineOf\` with a collective per tensor; MG-WFBP with those that \`planMgWfbp\` joins; ByteScheduler is \`planByteScheduler\` and \`priorityTimeline\`, over
 all-reduces never faster than ranks agree on them. Parameter servers take the slower of the ring within a node and 2 M β of the way to the servers and back.
 
 Least squares of relative errors, stage after stage, from the line rates of data sheets; ± is a standard error by the Jacobian. They hold as far as the model does: what is left is no noise.

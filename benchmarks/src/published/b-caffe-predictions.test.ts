@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fitLeastSquares } from "@skein/cost-model";
+import { fitLeastSquares } from "@skein/cost-model/calibration";
 import { mpiAllReduce } from "@skein/published-measurements";
 import { predictLog, replayLog, trainingModels } from "./b-caffe-predictions.ts";
 

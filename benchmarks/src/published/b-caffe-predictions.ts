@@ -1,13 +1,12 @@
 import {
   collectiveSeconds,
-  fitCollectiveModel,
   type GradientProfile,
   type LinearCollectiveModel,
-  mergeGreedy,
-  mergeOptimally,
   onePerTensor,
   timelineOf,
 } from "@skein/cost-model";
+import { fitCollectiveModel } from "@skein/cost-model/calibration";
+import { planMgWfbp, planMgWfbpOptimal } from "@skein/cost-model/planners";
 import type { BucketPlan } from "@skein/tensor-core";
 import { tracedLayers } from "@skein/published-measurements";
 
@@ -139,7 +138,7 @@ export const predictLog = (model: LinearCollectiveModel): PredictedLog => {
       backward,
       tracedLayers.map(({ elements }) => collectiveSeconds(model, 4 * elements)),
     ),
-    greedy: merged(mergeGreedy(profile, model)),
-    optimal: merged(mergeOptimally(profile, model)),
+    greedy: merged(planMgWfbp(profile, model)),
+    optimal: merged(planMgWfbpOptimal(profile, model)),
   };
 };

@@ -1,4 +1,4 @@
-import { fitLeastSquares, type LeastSquaresFit } from "@skein/cost-model";
+import { fitLeastSquares, type LeastSquaresFit } from "@skein/cost-model/calibration";
 import { type Cluster, type ClusterNetwork, gpusPerNode } from "./cluster.ts";
 import { predictIteration } from "./predict-iteration.ts";
 import { type Cell, type Method, type Network, networks } from "./seven-methods.ts";

@@ -1,4 +1,4 @@
-import { fitLeastSquares } from "@skein/cost-model";
+import { fitLeastSquares } from "@skein/cost-model/calibration";
 import { spdKfacStages } from "@skein/published-measurements";
 import { convolutionLayers, inputRows } from "./convolution-layers.ts";
 import {

@@ -1,4 +1,5 @@
-import { grownSecondsPerByte, type LinearCollectiveModel, type PiecewiseCollectiveModel } from "@skein/cost-model";
+import { grownSecondsPerByte } from "@skein/cost-model/calibration";
+import type { LinearCollectiveModel, PiecewiseCollectiveModel } from "@skein/cost-model";
 import type { Network } from "./seven-methods.ts";
 
 /** GPUs per node. They share the node's PCIe lanes, and traffic to other nodes shares the node's one network card. */

@@ -1,4 +1,4 @@
-import type { ContendedSample } from "@skein/cost-model";
+import type { ContendedSample } from "@skein/cost-model/calibration";
 import type { LinearCollectiveModel } from "@skein/cost-model";
 
 /** Milliseconds of 1, 2 … 16 simultaneous all-reduces of `bytes` bytes each. */

@@ -1,10 +1,5 @@
-import {
-  type ExchangeLevels,
-  type ExchangeLine,
-  exchangeSeconds,
-  placeInOrder,
-  singleChoices,
-} from "@skein/moe-parallel";
+import { type ExchangeLevels, type ExchangeLine, exchangeSeconds, placeInOrder } from "@skein/moe-parallel/placement";
+import { singleChoices } from "@skein/moe-parallel/routing";
 import { type HierMoeSpeedups, hierMoeSpeedups, hierMoeTestbed, hierMoeTokens } from "@skein/published-measurements";
 import { randomKey } from "@skein/tensor-core";
 import { uniformRouting } from "./uniform-routing.ts";

@@ -1,14 +1,13 @@
 import {
   allInOne,
   collectiveSeconds,
-  factorProfile,
   type GradientProfile,
   type LinearCollectiveModel,
   mebibytes,
   onePerTensor,
-  planFactorBuckets,
   timelineOf,
 } from "@skein/cost-model";
+import { factorProfile, planFactorBuckets } from "@skein/cost-model/planners";
 import type { KfacStages, PublishedForm } from "@skein/published-measurements";
 import {
   computedFactors,

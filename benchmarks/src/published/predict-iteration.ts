@@ -3,12 +3,10 @@ import {
   type CollectiveModel,
   type GradientProfile,
   mebibytes,
-  mergeGreedy,
   onePerTensor,
-  planByteScheduler,
-  priorityTimeline,
   timelineOf,
 } from "@skein/cost-model";
+import { planMgWfbp, planByteScheduler, priorityTimeline } from "@skein/cost-model/planners";
 import type { BucketPlan } from "@skein/tensor-core";
 import { profileOf } from "./architectures.ts";
 import { type Cluster, negotiatedModel, ringModel, serverModel, type Place } from "./cluster.ts";
@@ -81,7 +79,7 @@ const scheduled = (
  * Predicts seconds of an iteration: the time of one GPU, plus the communication that is added to it.
  *
  * BSP: all communication, after the backward pass. WFBP and MG-WFBP: the part that `timelineOf` leaves exposed, per
- * tensor or merged by `mergeGreedy`, as the published code does. ByteScheduler: `planByteScheduler`, whose forward pass
+ * tensor or merged by `planMgWfbp`, as the published code does. ByteScheduler: `planByteScheduler`, whose forward pass
  * waits only for its own tensors.
  */
 export const predictIteration = (cluster: Cluster, run: Run): number => {
@@ -106,7 +104,7 @@ export const predictIteration = (cluster: Cluster, run: Run): number => {
     case "WFBP-PS":
       return alone + overlapped(profile, onePerTensor(profile), priceOf(1), priceOf(0));
     case "MG-WFBP":
-      return alone + overlapped(profile, mergeGreedy(profile, priceOf(1)), priceOf(1), priceOf(0));
+      return alone + overlapped(profile, planMgWfbp(profile, priceOf(1)), priceOf(1), priceOf(0));
     case "ByteScheduler-A2A": {
       const { images, text } = cluster.negotiationSeconds;
       const negotiation = model === "ResNet-50" ? images : text;

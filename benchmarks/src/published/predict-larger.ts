@@ -1,4 +1,4 @@
-import { repeatLastDoubling } from "@skein/cost-model";
+import { repeatLastDoubling } from "@skein/cost-model/calibration";
 import type { PredictedCell } from "./calibrate-cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { predictIteration, type Run } from "./predict-iteration.ts";

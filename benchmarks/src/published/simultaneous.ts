@@ -1,13 +1,12 @@
 import {
   type GradientProfile,
   type LinearCollectiveModel,
-  mergeGreedy,
   onePerTensor,
-  planSimultaneous,
   simultaneousTimeline,
   timelineOf,
   twoAtOnce,
 } from "@skein/cost-model";
+import { planMgWfbp, planSimultaneous } from "@skein/cost-model/planners";
 import { publishedLinks } from "@skein/published-measurements";
 import { type Architecture, profileOf } from "./architectures.ts";
 
@@ -67,7 +66,7 @@ export const predictInTurn = (model: Architecture, computeSeconds: number): Omit
   const profile = profileWithin(model, computeSeconds);
   return {
     waitFree: timelineOf(profile, onePerTensor(profile), link).exposedSeconds,
-    merged: timelineOf(profile, mergeGreedy(profile, link), link).exposedSeconds,
+    merged: timelineOf(profile, planMgWfbp(profile, link), link).exposedSeconds,
   };
 };
 

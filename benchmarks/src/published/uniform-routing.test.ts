@@ -1,4 +1,4 @@
-import { checkRouting, numTokens, type Routing } from "@skein/moe-parallel";
+import { checkRouting, numTokens, type Routing } from "@skein/moe-parallel/routing";
 import { randomKey } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { uniformRouting } from "./uniform-routing.ts";

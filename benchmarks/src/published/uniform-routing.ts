@@ -1,4 +1,4 @@
-import type { Routing } from "@skein/moe-parallel";
+import type { Routing } from "@skein/moe-parallel/routing";
 import { threefryWord } from "@skein/tensor-core/backend";
 
 /**

@@ -1,5 +1,5 @@
-export { type BlasAddon, type LibraryFacts, noLocksAdvice } from "./addon.ts";
-export { type BlasFiles, defaultCacheFolder } from "./blas-cache.ts";
+export { type LibraryFacts, noLocksAdvice } from "./addon.ts";
+export type { BlasFiles } from "./blas-cache.ts";
 export { buildBlas, type BuildBlasOptions, type BuiltBlas } from "./build-blas.ts";
 export { BlasError } from "./errors.ts";
 export { findBlas, openBlas } from "./open-blas.ts";

@@ -1,7 +1,8 @@
 // Measures the time to build the schedule of one rank, as a function of the world size. Run: node
 // bench/schedules.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
-import { algorithms, sentMessages } from "../src/index.ts";
+import { algorithms } from "../src/algorithms.ts";
+import { sentMessages } from "../src/schedule.ts";
 import { messageEnds, parametersOf } from "../test/world.ts";
 
 const elementCount = 25_000_000;

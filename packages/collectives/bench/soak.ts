@@ -2,11 +2,11 @@
 // random collectives is checked. Run: node bench/soak.ts [seconds, default 600] [processes, default 2] [ranks per
 // process, default 2]
 import { spawn } from "node:child_process";
-import { hostRendezvous, newSecret } from "../src/node.ts";
+import { hostRendezvous, randomSecret } from "../src/node.ts";
 
 const [seconds = 600, processes = 2, each = 2] = process.argv.slice(2).map(Number);
 const worldSize = processes * each;
-const secret = newSecret();
+const secret = randomSecret();
 const seed = Math.floor(Math.random() * 2 ** 32);
 process.stdout.write(`${processes} processes of ${each} ranks over TCP, ${seconds} s, seed ${seed}\n`);
 

@@ -3,7 +3,8 @@
 import { type AddressInfo, connect, createServer } from "node:net";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { measurementLine, summarize } from "@skein/measuring";
-import { algorithms, execute, scratchBytes, wasmArithmetic } from "../src/index.ts";
+import { algorithms } from "../src/algorithms.ts";
+import { execute, scratchBytes, wasmArithmetic } from "../src/index.ts";
 import { wasmMessageMemory } from "../src/message-memory.ts";
 import { crc32cOf } from "../src/wire/folded-crc32c.ts";
 import { openWireKernels } from "../src/wire/wire-kernels.ts";

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { heapMessageMemory, wasmMessageMemory } from "../src/message-memory.ts";
 import type { Link } from "../src/network/link.ts";
 import type { LinkOptions } from "../src/network/link-options.ts";
-import { type NetworkWorld, type NetworkWorldOptions, networkWorld } from "../src/network/network-transport.ts";
+import { type NetworkWorld, type NetworkWorldOptions, createNetworkWorld } from "../src/network/network-transport.ts";
 import { listenByTcp } from "../src/network/tcp.ts";
 
 /** Rank of this process: 0, or 1 if it was started by the other process. */
@@ -45,7 +45,7 @@ export const openPair = async ({
   const port = await exchange(listener.port);
   const links = await listener.connect([{ rank: 1 - rank, host: "127.0.0.1", port }]);
   const memory = options.memory ?? (sharedMemory === undefined ? heapMessageMemory() : wasmMessageMemory(sharedMemory));
-  return networkWorld({
+  return createNetworkWorld({
     rank,
     worldSize: 2,
     lanes: 4,

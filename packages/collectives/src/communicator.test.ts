@@ -2,7 +2,7 @@ import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
 import { controlBytes, queueLength } from "./control-block/layout.ts";
 import type { WorldConnection } from "./control-block/world-connection.ts";
-import { joinWorld } from "./communicator.ts";
+import { createCommunicator } from "./communicator.ts";
 
 const memory = new WebAssembly.Memory({ initial: 1, maximum: 64, shared: true });
 const connection = (worldSize: number, rank = 0): WorldConnection => ({
@@ -83,16 +83,16 @@ test.each<[string, Partial<CollectiveRequest>, RegExp]>([
     /row counts have 4 and 8 bytes; i32 counts for 3 ranks have 4 and 12/,
   ],
 ])("rejects %s before anything is sent", (_, change, message) => {
-  const communicator = joinWorld(connection(3));
+  const communicator = createCommunicator(connection(3));
   expect(() =>
     communicator.start({ kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(0, 32), ...change }),
   ).toThrow(message);
 });
 
 test("recognizes regions of a memory before and after its growth, even if two of its buffers have the same length", () => {
-  const communicator = joinWorld(connection(1));
+  const communicator = createCommunicator(connection(1));
   const growing = new WebAssembly.Memory({ initial: 1, maximum: 4, shared: true });
-  const own = joinWorld({ ...connection(1), memory: growing });
+  const own = createCommunicator({ ...connection(1), memory: growing });
   const region = (at: number): Uint8Array => new Uint8Array(growing.buffer, at, 32);
   const request = { kind: "all-gather", dtype: "f32" } as const;
   const regions = [region(64)];
@@ -136,13 +136,13 @@ test.each([
     ],
   ],
 ])("rejects a partition with %s", (_, partition) => {
-  expect(() => joinWorld(connection(3)).split(partition, "data")).toThrow(
+  expect(() => createCommunicator(connection(3)).split(partition, "data")).toThrow(
     /is not a partition of 3 ranks; name each of 0 to 2 once/,
   );
 });
 
 test("rejects more groups than a world supports", () => {
-  const communicator = joinWorld(connection(1));
+  const communicator = createCommunicator(connection(1));
   for (let group = 1; group < 16; group++) communicator.split([[0]], `axis ${group}`);
   expect(() => communicator.split([[0]], "one more")).toThrow(
     /a world has at most 15 groups; split once for each mesh axis/,
@@ -150,7 +150,7 @@ test("rejects more groups than a world supports", () => {
 });
 
 test("executes a request in the waiting thread, without a companion", () => {
-  const communicator = joinWorld(connection(1));
+  const communicator = createCommunicator(connection(1));
   new Float32Array(memory.buffer, 0, 8).set([1, 2, 3, 4, 5, 6, 7, 8]);
   communicator.wait(
     communicator.start({ kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(64, 32) }),
@@ -160,7 +160,7 @@ test("executes a request in the waiting thread, without a companion", () => {
 });
 
 test("names a missing peer after the timeout, and again in every later call", () => {
-  const communicator = joinWorld({ ...connection(2), timeoutMilliseconds: 50 });
+  const communicator = createCommunicator({ ...connection(2), timeoutMilliseconds: 50 });
   const request: CollectiveRequest = { kind: "all-reduce", dtype: "f32", input: region(0, 32), output: region(0, 32) };
   const handle = communicator.start(request);
   for (let again = 0; again < 2; again++)
@@ -169,7 +169,7 @@ test("names a missing peer after the timeout, and again in every later call", ()
 });
 
 test("returns the algorithm of a request after its wait, until its slot in the queue is reused", () => {
-  const communicator = joinWorld(connection(1));
+  const communicator = createCommunicator(connection(1));
   const request = { dtype: "f32", input: region(0, 32), output: region(64, 32) } as const;
   const begin = (kind: "all-reduce" | "all-gather"): ReturnType<typeof communicator.start> => {
     const handle = communicator.start({ ...request, kind });

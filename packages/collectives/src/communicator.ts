@@ -97,7 +97,7 @@ interface JoinData {
  * @throws RanksDifferError if ranks choose algorithms by different settings or have different facts; CollectiveError if
  * a rank does not join.
  */
-export const joinWorld = (
+export const createCommunicator = (
   connection: WorldConnection,
   laneTransports?: LaneTransports,
   runtime?: ExpressRuntime,

@@ -3,7 +3,7 @@ import { closedForm, fromBytes, operand, parametersOf, regionElements, toBytes }
 import { algorithms } from "./algorithms/table.ts";
 import { execute, executeBlocking, scratchBytes } from "./execute.ts";
 import { plainArithmetic } from "./plain-arithmetic.ts";
-import { memoryWorld } from "./transport/memory-transport.ts";
+import { createMemoryWorld } from "./transport/memory-transport.ts";
 import type { Transport } from "./transport/transport.ts";
 
 /**
@@ -29,7 +29,7 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
       for (let slow = 0; slow < worldSize; slow++) {
         const inputs = Array.from({ length: worldSize }, (_, rank) => operand(rank, counts.input, "f32"));
         const outputs = await Promise.all(
-          memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
+          createMemoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
             const parameters = parametersOf(rank, worldSize, n);
             const schedule = algorithm.schedule(parameters);
             const input = toBytes(inputs[rank]!, "f32");
@@ -57,7 +57,7 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
 );
 
 test("rejects a transport that returns promises if the thread blocks", () => {
-  const [transport] = memoryWorld(2);
+  const [transport] = createMemoryWorld(2);
   const { schedule } = algorithms.find(({ name }) => name === "ring-all-reduce")!;
   const bytes = new Uint8Array(8);
   expect(() =>
@@ -72,7 +72,7 @@ test("rejects a transport that returns promises if the thread blocks", () => {
 });
 
 test("throws an InvariantError for a schedule that exceeds its memory", async () => {
-  const [transport] = memoryWorld(1);
+  const [transport] = createMemoryWorld(1);
   const { schedule } = algorithms.find(({ name }) => name === "ring-all-gather")!;
   await expect(
     execute(

@@ -1,7 +1,7 @@
 import { bytesPerElement, type DType, InvariantError } from "@skein/tensor-core";
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "./arithmetic.ts";
-import type { ElementRange, Region, Schedule, Step } from "./schedule.ts";
+import type { ElementRange, Region, CollectiveSchedule, Step } from "./schedule.ts";
 import { type Eventually, Future, isLater, type SendHandle, type Transport } from "./transport/transport.ts";
 
 /**
@@ -36,7 +36,7 @@ export function* settled<T>(value: Eventually<T>): Walk<T> {
  * overwritten, all sends of the range have completed. At the end, all sends have completed.
  */
 export function* walk(
-  schedule: Schedule,
+  schedule: CollectiveSchedule,
   execution: Execution,
   transport: Transport,
   arithmetic: Arithmetic,
@@ -196,21 +196,43 @@ export const runWalk = async <T>(walk: Walk<T>, wait?: (future: Future<unknown>)
 
 /** Executes a schedule over a transport between threads. Blocks until the schedule has completed. */
 export const executeBlocking = (
-  schedule: Schedule,
+  schedule: CollectiveSchedule,
   execution: Execution,
   transport: Transport,
   arithmetic: Arithmetic,
   wait: (future: Future<unknown>) => void,
 ): void => runWalkBlocking(walk(schedule, execution, transport, arithmetic), wait);
 
-/** Executes a schedule over any transport that returns values and promises. */
+/**
+ * Executes a schedule over any transport that returns values and promises.
+ *
+ * @example
+ * ```ts
+ * const schedule = (rank: number) => ringAllReduce.schedule({ rank, worldSize: 2, elementCount: 4 });
+ * const vectors = createMemoryWorld(2).map(async (transport) => {
+ *   const vector = Int32Array.of(1, 2, 3, 4);
+ *   const bytes = new Uint8Array(vector.buffer);
+ *   const execution = { input: bytes, output: bytes, dtype: "i32", tag: 1 } as const;
+ *   await execute(schedule(transport.rank), execution, transport, plainArithmetic());
+ *   return [...vector];
+ * });
+ * console.log(await Promise.all(vectors)); // [[2, 4, 6, 8], [2, 4, 6, 8]]
+ * ```
+ */
 export const execute = (
-  schedule: Schedule,
+  schedule: CollectiveSchedule,
   execution: Execution,
   transport: Transport,
   arithmetic: Arithmetic,
 ): Promise<void> => runWalk(walk(schedule, execution, transport, arithmetic));
 
-/** Returns the scratch memory that a schedule needs, in bytes. */
-export const scratchBytes = (schedule: Schedule, dtype: DType): number =>
+/**
+ * Returns the scratch memory that a schedule needs, in bytes.
+ *
+ * @example
+ * ```ts
+ * console.log(scratchBytes(ringAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 }), "f32") >= 0); // true
+ * ```
+ */
+export const scratchBytes = (schedule: CollectiveSchedule, dtype: DType): number =>
   schedule.scratchElements * bytesPerElement[dtype];

@@ -4,7 +4,7 @@ import {
   type Algorithm,
   chunkOf,
   type CostParameters,
-  type Schedule,
+  type CollectiveSchedule,
   type ScheduleCost,
   type Step,
   withoutEmpty,
@@ -35,9 +35,9 @@ export const beginnings = (count: number, rounds: number, window: number): numbe
  * with more slices, all ranks of a ring could wait for free slots at the same time.
  */
 export const interleave = (
-  slices: readonly { readonly schedule: Schedule; readonly offset: number }[],
+  slices: readonly { readonly schedule: CollectiveSchedule; readonly offset: number }[],
   window: number,
-): Schedule => {
+): CollectiveSchedule => {
   const rounds: Step[][] = [];
   let scratchElements = 0;
   const begins = beginnings(slices.length, slices[0]!.schedule.rounds.length, window);

@@ -1,5 +1,5 @@
 import { readSync, writeSync } from "node:fs";
-import { type BlockingCommunicator, joinWorld as joinAnyWorld } from "./communicator.ts";
+import { type BlockingCommunicator, createCommunicator } from "./communicator.ts";
 import type { WorldConnection } from "./control-block/world-connection.ts";
 import type { LaneTransports } from "./lanes/rank-lanes.ts";
 import { hasOwnCore } from "./own-core.ts";
@@ -13,10 +13,25 @@ export const nodeRuntime: ExpressRuntime = {
 };
 
 /**
- * Joins a world as the rank of `connection`, like `joinWorld` of `@skein/collectives`. In addition, this thread
- * executes small requests between processes of one machine.
+ * Joins a world as the rank of `connection`, like `createCommunicator`. In addition, this thread executes small
+ * requests between processes of one machine.
  *
- * @throws the errors of that `joinWorld`.
+ * @throws the errors of `createCommunicator`.
+ * @example
+ * ```ts
+ * const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+ * const world = createThreadWorld({ worldSize: 2, memory, kernels: "none" });
+ * const vectors = [0, 1].map((rank) => new Float32Array(memory.buffer, 64 * rank, 2).fill(rank + 1));
+ * const started = vectors.map((vector, rank) => {
+ *   const communicator = joinWorld(world.connection(rank)); // usually each rank in its own thread
+ *   const bytes = new Uint8Array(memory.buffer, vector.byteOffset, vector.byteLength);
+ *   const handle = communicator.start({ kind: "all-reduce", dtype: "f32", input: bytes, output: bytes });
+ *   return { communicator, handle };
+ * });
+ * for (const { communicator, handle } of started) communicator.wait(handle);
+ * console.log(vectors.map((vector) => [...vector])); // [[3, 3], [3, 3]]
+ * await world.close();
+ * ```
  */
 export const joinWorld = (connection: WorldConnection, laneTransports?: LaneTransports): BlockingCommunicator =>
-  joinAnyWorld(connection, laneTransports, nodeRuntime);
+  createCommunicator(connection, laneTransports, nodeRuntime);

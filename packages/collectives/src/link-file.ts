@@ -94,6 +94,11 @@ export const linkCosts = ({ within, across, reduceSecondsPerByte }: LinkFile): L
  *
  * @param samples samples with at least two different sizes.
  * @throws ArgumentError if all samples have the same size, or a time is not positive.
+ * @example
+ * ```ts
+ * const samples = [1e5, 1e6, 1e7].map((bytes) => ({ bytes, seconds: 1e-4 + bytes * 1e-9 }));
+ * console.log(fitLink(samples).secondsPerMessage.toFixed(4)); // 0.0001
+ * ```
  */
 export const fitLink = (samples: readonly LinkSample[]): LinkFit => {
   if (new Set(samples.map(({ bytes }) => bytes)).size < 2)

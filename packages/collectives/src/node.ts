@@ -1,5 +1,4 @@
 export { type Heartbeat, heartbeatOf, silenceSecondsOf } from "./failure-detection/heartbeat.ts";
-export { type FineClock, openFineClock } from "./network/fine-clock.ts";
 export type { LinkListener } from "./network/link-listener.ts";
 export type { LinkOptions, Refusal } from "./network/link-options.ts";
 export { listenByTcp } from "./network/tcp.ts";
@@ -15,7 +14,7 @@ export type { RendezvousEvent, RendezvousOptions } from "./rendezvous/coordinato
 export type { Loss } from "./rendezvous/control-messages.ts";
 export { JoinRefusedError, RendezvousError } from "./rendezvous/errors.ts";
 export type { JoinOptions, Member } from "./rendezvous/member.ts";
-export { processesOf, type RankAddress, type Roster, type RosterEntry } from "./rendezvous/roster.ts";
+export type { RankAddress, Roster, RosterEntry } from "./rendezvous/roster.ts";
 export { coordinatorUri, rankUri } from "./security/certificate-names.ts";
 export { CertificateError, InsecureError, PeerIdentityError, RevokedPeerError } from "./security/errors.ts";
 export { readBoundedFile } from "./security/read-bounded-file.ts";
@@ -24,7 +23,7 @@ export { parseCertificate, readPem, readTlsIdentity } from "./security/identity-
 export { parseRevocationList, serialOf } from "./security/revocation-list.ts";
 export type { TlsFiles, TlsIdentity } from "./security/tls-identity.ts";
 export { isLoopback } from "./security/loopback.ts";
-export { newSecret } from "./security/secret.ts";
+export { randomSecret } from "./security/secret.ts";
 export { createThreadWorld, spinsOnOwnCore, type ThreadWorld, type ThreadWorldOptions } from "./thread-world.ts";
 export type { BlockingCommunicator } from "./communicator.ts";
 export { joinWorld } from "./join-world.ts";

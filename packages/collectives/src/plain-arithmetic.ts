@@ -23,6 +23,19 @@ const roundStored = (array: { [index: number]: number }, index: number, value: n
 /**
  * Returns reductions in plain JavaScript loops, for transports without WebAssembly memory and for tests. Arrays need no
  * alignment.
+ *
+ * @example
+ * ```ts
+ * const [ring, world] = [ringAllReduce, createMemoryWorld(2)];
+ * const sums = world.map(async (transport) => {
+ *   const schedule = ring.schedule({ rank: transport.rank, worldSize: 2, elementCount: 1 });
+ *   const vector = Float32Array.of(transport.rank + 1);
+ *   const bytes = new Uint8Array(vector.buffer);
+ *   await execute(schedule, { input: bytes, output: bytes, dtype: "f32", tag: 1 }, transport, plainArithmetic());
+ *   return vector[0];
+ * });
+ * console.log(await Promise.all(sums)); // [3, 3]
+ * ```
  */
 export const plainArithmetic = (): Arithmetic => ({
   combine: (dtype, reduction, targets, sources) => {

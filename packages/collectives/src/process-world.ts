@@ -62,15 +62,22 @@ const closingMilliseconds = 5000;
  * Creates the part of one process in a world of several processes: one companion thread per rank, which listens for
  * peers immediately. Ranks of this process read each other's memory in place; all other ranks are reached by TCP or
  * TLS.
- *
- * @example
- * const world = await createProcessWorld({ worldSize: 4, ranks: [0, 1], memory, kernels, job, build, secret });
- * const { addresses } = world;
- * const member = await joinRendezvous({ address, ranks: [0, 1], addresses, worldSize: 4, job, build, secret });
- * await world.connect(member.roster);
- * new Worker(file, { workerData: world.connection(0) }); // in the worker: joinWorld(workerData)
  * @throws ArgumentError if the memory is not shared or the module lacks a reduction; InsecureError if it would listen
  * on a non-loopback address without TLS.
+ * @example
+ * ```ts
+ * const world = { worldSize: 1, job: "digits", build: "1", secret: randomSecret() }; // equal in all processes
+ * const coordinator = await hostRendezvous(world);
+ * const memory = new WebAssembly.Memory({ initial: 1, maximum: 1024, shared: true });
+ * const links = await createProcessWorld({ ...world, ranks: [0], memory, kernels: "none" });
+ * const { address } = coordinator;
+ * const member = await joinRendezvous({ ...world, address, ranks: [0], addresses: links.addresses });
+ * await links.connect(member.roster);
+ * console.log(joinWorld(links.connection(0)).worldSize); // 1
+ * await links.close();
+ * await member.close();
+ * await coordinator.close();
+ * ```
  */
 export const createProcessWorld = async (options: ProcessWorldOptions): Promise<ProcessWorld> => {
   const {

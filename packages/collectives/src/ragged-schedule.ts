@@ -5,7 +5,7 @@ import {
   input,
   modulo,
   output,
-  type Schedule,
+  type CollectiveSchedule,
   type Step,
   withoutEmpty,
 } from "./schedule.ts";
@@ -34,7 +34,7 @@ const exchangeRows = (
   algorithm: string,
   parameters: RaggedParameters,
   sourceFor: (peer: number) => ElementRange,
-): Schedule => {
+): CollectiveSchedule => {
   const { rank, worldSize, capacity, rowElements, received } = parameters;
   const chunk = capacity * rowElements;
   const came = (from: number): ElementRange => output(from * chunk, received[from]! * rowElements);
@@ -63,7 +63,7 @@ const exchangeRows = (
  * Cost: P − 1 rounds of one message; a rank sends only the bytes of its rows for other ranks. Source: Thakur,
  * Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
  */
-export const raggedAllToAllSchedule = (parameters: RaggedParameters): Schedule => {
+export const raggedAllToAllSchedule = (parameters: RaggedParameters): CollectiveSchedule => {
   const { capacity, rowElements, sent } = parameters;
   return exchangeRows("ragged-all-to-all", parameters, (peer) =>
     input(peer * capacity * rowElements, sent[peer]! * rowElements),
@@ -76,7 +76,7 @@ export const raggedAllToAllSchedule = (parameters: RaggedParameters): Schedule =
  *
  * Cost: P − 1 rounds of one message; a rank sends P − 1 times the bytes of its rows.
  */
-export const raggedAllGatherSchedule = (parameters: RaggedParameters): Schedule =>
+export const raggedAllGatherSchedule = (parameters: RaggedParameters): CollectiveSchedule =>
   exchangeRows("ragged-all-gather", parameters, () => input(0, parameters.sent[0]! * parameters.rowElements));
 
 /**
@@ -89,7 +89,7 @@ export const rowCountSchedule = ({
   rank,
   worldSize,
   sent,
-}: Pick<RaggedParameters, "rank" | "worldSize" | "sent">): Schedule => {
+}: Pick<RaggedParameters, "rank" | "worldSize" | "sent">): CollectiveSchedule => {
   const countFor = (peer: number): ElementRange => input(sent.length === 1 ? 0 : peer, 1);
   const peers = Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);
   return {

@@ -1,6 +1,13 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Formats ranks for a message, with ranges of three or more ranks abbreviated: "rank 3", "ranks 0, 2, 5–9". */
+/**
+ * Formats ranks for a message, with ranges of three or more ranks abbreviated: "rank 3", "ranks 0, 2, 5–9".
+ *
+ * @example
+ * ```ts
+ * console.log(formatRanks([0, 1, 2, 5])); // ranks 0–2, 5
+ * ```
+ */
 export const formatRanks = (ranks: readonly number[]): string => {
   const sorted = [...new Set(ranks)].sort((a, b) => a - b);
   const runs: [number, number][] = [];

@@ -58,7 +58,7 @@ export type Step =
  * A round must not receive into memory that is sent in the same round: a peer releases borrowed memory only after it
  * has executed the same round, so both ranks would wait for each other.
  */
-export interface Schedule {
+export interface CollectiveSchedule {
   readonly algorithm: string;
   readonly scratchElements: number;
   readonly rounds: readonly (readonly Step[])[];
@@ -133,7 +133,7 @@ export interface Algorithm {
    * ignores segments.
    */
   readonly maxSegments?: number;
-  readonly schedule: (parameters: ScheduleParameters) => Schedule;
+  readonly schedule: (parameters: ScheduleParameters) => CollectiveSchedule;
   readonly cost: (parameters: CostParameters) => ScheduleCost;
 }
 
@@ -168,12 +168,12 @@ export const withoutEmpty = (rounds: readonly (readonly Step[])[]): Step[][] =>
 export const separateHosts = (worldSize: number): number[][] => Array.from({ length: worldSize }, (_, rank) => [rank]);
 
 /** Returns the number of elements that this rank sends. */
-export const sentElements = (schedule: Schedule): number =>
+export const sentElements = (schedule: CollectiveSchedule): number =>
   schedule.rounds.reduce(
     (sum, steps) => steps.reduce((inner, step) => inner + (step.action === "send" ? step.source.count : 0), sum),
     0,
   );
 
 /** Returns the number of messages that this rank sends. */
-export const sentMessages = (schedule: Schedule): number =>
+export const sentMessages = (schedule: CollectiveSchedule): number =>
   schedule.rounds.reduce((sum, steps) => sum + steps.filter((step) => step.action === "send").length, 0);

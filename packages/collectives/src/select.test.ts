@@ -4,10 +4,10 @@ import { describe, expect, test } from "vitest";
 import { hostShapes, regionElements, schedulesOf } from "../test/world.ts";
 import { algorithms } from "./algorithms/table.ts";
 import type { LinkCosts } from "./link-file.ts";
-import type { Schedule } from "./schedule.ts";
+import type { CollectiveSchedule } from "./schedule.ts";
 import {
   algorithmSelector,
-  type Choice,
+  type AlgorithmChoice,
   ethernetLinks,
   predictedSeconds,
   selectAlgorithm,
@@ -42,8 +42,10 @@ const situations: fc.Arbitrary<SelectionOptions & { link: LinkCosts; hosts: numb
     hosts: Object.values(hostShapes(situation.worldSize))[shape]!,
   }));
 
-const secondsOf = ({ algorithm, segments }: Choice, situation: SelectionOptions & { link: LinkCosts }): number =>
-  predictedSeconds(algorithm, { ...situation, segments }, situation.link);
+const secondsOf = (
+  { algorithm, segments }: AlgorithmChoice,
+  situation: SelectionOptions & { link: LinkCosts },
+): number => predictedSeconds(algorithm, { ...situation, segments }, situation.link);
 
 describe("the choice", () => {
   test("has the requested kind and order, and costs no more than any other allowed algorithm", () => {
@@ -231,7 +233,7 @@ describe("the choice", () => {
  * Returns the time at which the last rank has finished. Each rank sends one message and receives one message at a time,
  * in α + β·b each; sums take no time.
  */
-const simulatedSeconds = (schedules: readonly Schedule[], alpha: number, beta: number): number => {
+const simulatedSeconds = (schedules: readonly CollectiveSchedule[], alpha: number, beta: number): number => {
   const free = { sends: schedules.map(() => 0), receives: schedules.map(() => 0) };
   let ready = schedules.map(() => 0);
   for (let round = 0; round < schedules[0]!.rounds.length; round++) {

@@ -37,7 +37,7 @@ export interface SelectionOptions extends GroupSelectionOptions {
 }
 
 /** A chosen algorithm, and the number of segments of its vector. */
-export interface Choice {
+export interface AlgorithmChoice {
   readonly algorithm: Algorithm;
   readonly segments: number;
 }
@@ -75,6 +75,12 @@ const secondsOfPath = (
  * Returns the predicted time of an algorithm in the α–β–γ model, in seconds: its messages, then its sums. With s
  * segments, messages of one segment overlap with sums of another, and only 1/s of the shorter of the two times is
  * added.
+ *
+ * @example
+ * ```ts
+ * const seconds = predictedSeconds(ringAllReduce, { worldSize: 4, byteLength: 1e6 }, ethernetLinks);
+ * console.log(seconds < predictedSeconds(ringAllReduce, { worldSize: 4, byteLength: 1e8 }, ethernetLinks)); // true
+ * ```
  */
 export const predictedSeconds = (
   algorithm: Pick<Algorithm, "cost">,
@@ -106,19 +112,24 @@ const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
  * @param candidates algorithms to choose from. If several have equal predicted times, the first is chosen. Default: all
  * algorithms.
  * @returns a function from kind and size in bytes to the choice; it throws InvariantError if no candidate is suitable.
+ * @example
+ * ```ts
+ * const select = algorithmSelector({ worldSize: 8, sharesMemory: false });
+ * console.log(select("all-reduce", 2 ** 26).algorithm.name); // direct-all-reduce
+ * ```
  */
 export const algorithmSelector = (
   { worldSize, sharesMemory, hosts, link = ethernetLinks, order = "rank" }: GroupSelectionOptions,
   candidates: readonly Algorithm[] = algorithms,
-): ((kind: CollectiveKind, byteLength: number) => Choice) => {
+): ((kind: CollectiveKind, byteLength: number) => AlgorithmChoice) => {
   const allowed = (algorithm: Algorithm): boolean => order === "any" || algorithm.rankOrder || worldSize <= 2;
   const segmentsOf = (algorithm: Algorithm): number[] => {
     const counts: number[] = [];
     for (let segments = 1; segments <= (algorithm.maxSegments ?? 1); segments *= 2) counts.push(segments);
     return counts;
   };
-  const known = new Map<CollectiveKind, readonly (Choice & { readonly pathOfOneByte: Load })[]>();
-  const pricesOf = (kind: CollectiveKind): readonly (Choice & { readonly pathOfOneByte: Load })[] => {
+  const known = new Map<CollectiveKind, readonly (AlgorithmChoice & { readonly pathOfOneByte: Load })[]>();
+  const pricesOf = (kind: CollectiveKind): readonly (AlgorithmChoice & { readonly pathOfOneByte: Load })[] => {
     const found = known.get(kind);
     if (found !== undefined) return found;
     const prices = candidates
@@ -136,7 +147,7 @@ export const algorithmSelector = (
   return (kind, byteLength) => {
     const direct = sharesMemory ? inSharedMemory[kind] : undefined;
     if (direct !== undefined) return { algorithm: direct, segments: 1 };
-    let best: Choice | undefined;
+    let best: AlgorithmChoice | undefined;
     let least = Infinity;
     for (const { algorithm, segments, pathOfOneByte } of pricesOf(kind)) {
       const seconds = secondsOfPath(pathOfOneByte, byteLength, segments, link);
@@ -150,8 +161,16 @@ export const algorithmSelector = (
   };
 };
 
-/** Chooses an algorithm for a single request, with `algorithmSelector`. */
+/**
+ * Chooses an algorithm for a single request, with `algorithmSelector`.
+ *
+ * @example
+ * ```ts
+ * const { algorithm } = selectAlgorithm({ kind: "all-reduce", byteLength: 64, worldSize: 8, sharesMemory: false });
+ * console.log(algorithm.name); // gather-all-reduce
+ * ```
+ */
 export const selectAlgorithm = (
   { kind, byteLength, ...group }: SelectionOptions,
   candidates: readonly Algorithm[] = algorithms,
-): Choice => algorithmSelector(group, candidates)(kind, byteLength);
+): AlgorithmChoice => algorithmSelector(group, candidates)(kind, byteLength);

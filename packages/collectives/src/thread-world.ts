@@ -46,12 +46,16 @@ export const spinsOnOwnCore = 5000;
 
 /**
  * Creates a world of thread ranks: one control block, one companion thread per rank.
- *
- * @example
- * const world = createThreadWorld({ worldSize: 2, memory, kernels: module });
- * new Worker(file, { workerData: world.connection(0) }); // in the worker: joinWorld(workerData)
  * @throws ArgumentError if the memory is not shared or the module lacks a reduction; ThreadFileError if a bundle lacks
  * the companion's file.
+ * @example
+ * ```ts
+ * const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+ * const world = createThreadWorld({ worldSize: 2, memory, kernels: "none" });
+ * const ranks = [0, 1].map((rank) => joinWorld(world.connection(rank))); // usually each in its own thread
+ * console.log(ranks.map(({ rank, worldSize }) => `${rank} of ${worldSize}`)); // ['0 of 2', '1 of 2']
+ * await world.close();
+ * ```
  */
 export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
   const {

@@ -5,7 +5,9 @@ import { ArgumentError } from "@skein/tensor-core";
  * are in ascending order.
  *
  * @example
- * hostsOf(["a", "b", "a"]); // [[0, 2], [1]]
+ * ```ts
+ * console.log(hostsOf(["a", "a", "b", "b"])); // [[0, 1], [2, 3]]
+ * ```
  */
 export const hostsOf = (names: readonly string[]): number[][] => {
   const hosts = new Map<string, number[]>();
@@ -45,7 +47,10 @@ export const nearlySquare = (size: number): readonly [columns: number, rows: num
  *
  * @param mesh sizes of the axes, from the slowest to the fastest varying.
  * @throws ArgumentError if a size is not a positive integer, or the mesh does not have the axis.
- * @example meshPartition({ data: 2, tensor: 2 }, "data"); // [[0, 2], [1, 3]]
+ * @example
+ * ```ts
+ * console.log(meshPartition({ data: 2, tensor: 2 }, "data")); // [[0, 2], [1, 3]]
+ * ```
  */
 export const meshPartition = (mesh: Readonly<Record<string, number>>, axis: string): number[][] => {
   const axes = Object.entries(mesh);

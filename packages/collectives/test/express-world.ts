@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { createProcessWorld, newSecret, type ProcessWorld, type ProcessWorldOptions } from "../src/node.ts";
+import { createProcessWorld, randomSecret, type ProcessWorld, type ProcessWorldOptions } from "../src/node.ts";
 import type { ExpressAnswer, ExpressJob, ExpressRankData } from "./express-rank.ts";
 
 /** A world with a separate `createProcessWorld` per rank. All ranks are in this process, which they cannot detect. */
@@ -17,7 +17,7 @@ export const withWorld = async (
   settings: Partial<ProcessWorldOptions>,
   body: (world: ExpressWorld) => Promise<void>,
 ): Promise<void> => {
-  const secret = newSecret();
+  const secret = randomSecret();
   const worlds = await Promise.all(
     Array.from({ length: worldSize }, (_, rank) => {
       const memory = new WebAssembly.Memory({ initial: bytesPerRank / 65_536, maximum: 65_536, shared: true });

@@ -8,7 +8,7 @@ import { plainArithmetic } from "../src/plain-arithmetic.ts";
 import type { Algorithm, ScheduleParameters } from "../src/schedule.ts";
 import { slotCount } from "../src/control-block/layout.ts";
 import { combiningKinds, inPlaceKinds } from "../src/requests/kind-facts.ts";
-import { memoryWorld } from "../src/transport/memory-transport.ts";
+import { createMemoryWorld } from "../src/transport/memory-transport.ts";
 import type { Transport } from "../src/transport/transport.ts";
 import {
   closedForm,
@@ -29,9 +29,9 @@ import {
  */
 const transports: { readonly [name: string]: (worldSize: number) => readonly Transport[] } = {
   lent: (worldSize) =>
-    memoryWorld(worldSize, { sharesMemory: true }).map((transport) => withSlots(transport, slotCount)),
-  copied: (worldSize) => memoryWorld(worldSize),
-  "put in place": (worldSize) => memoryWorld(worldSize).map(receivingInto),
+    createMemoryWorld(worldSize, { sharesMemory: true }).map((transport) => withSlots(transport, slotCount)),
+  copied: (worldSize) => createMemoryWorld(worldSize),
+  "put in place": (worldSize) => createMemoryWorld(worldSize).map(receivingInto),
 };
 type TransportName = keyof typeof transports;
 
@@ -248,7 +248,7 @@ describe("summation order", () => {
 });
 
 test("ranks that start different requests get an error", async () => {
-  const [a, b] = memoryWorld(2);
+  const [a, b] = createMemoryWorld(2);
   const { schedule } = algorithms.find((algorithm) => algorithm.name === "ring-all-reduce")!;
   const run = (transport: typeof a, n: number): Promise<void> => {
     const bytes = new Uint8Array(n * 4);

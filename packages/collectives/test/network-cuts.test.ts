@@ -6,7 +6,7 @@ import type { LinkOptions } from "../src/network/link-options.ts";
 import type { NetworkWorld } from "../src/network/network-transport.ts";
 import { plainArithmetic } from "../src/plain-arithmetic.ts";
 import type { Algorithm } from "../src/schedule.ts";
-import { memoryWorld } from "../src/transport/memory-transport.ts";
+import { createMemoryWorld } from "../src/transport/memory-transport.ts";
 import type { Transport } from "../src/transport/transport.ts";
 import { Cable, type Cut } from "./network-proxy.ts";
 import { openWorlds, type TestWorldOptions } from "./network-worlds.ts";
@@ -95,7 +95,7 @@ describe.each([
           const check = async (algorithm: Algorithm, lane: number): Promise<void> => {
             const transports = worlds.map((world) => world.transports[lane]!);
             const seen = await run(algorithm, n, transports, lane + 1);
-            const expected = await run(algorithm, n, memoryWorld(worldSize), 1);
+            const expected = await run(algorithm, n, createMemoryWorld(worldSize), 1);
             // Not `toEqual`, which takes minutes to print differences.
             const same = seen.map((bytes, rank) => Buffer.compare(bytes, expected[rank]!) === 0);
             expect(same, `${algorithm.name}, ${n} elements`).toEqual(seen.map(() => true));

@@ -1,7 +1,7 @@
 import { heapMessageMemory, type MessageMemory } from "../src/message-memory.ts";
 import type { Link } from "../src/network/link.ts";
 import type { LinkOptions } from "../src/network/link-options.ts";
-import { type NetworkWorld, type NetworkWorldOptions, networkWorld } from "../src/network/network-transport.ts";
+import { type NetworkWorld, type NetworkWorldOptions, createNetworkWorld } from "../src/network/network-transport.ts";
 import { listenByTcp } from "../src/network/tcp.ts";
 import { listenByTls, type TlsLinkOptions } from "../src/network/tls.ts";
 import { crc32c } from "../src/wire/crc32c.ts";
@@ -68,7 +68,7 @@ export const openWorlds = async (
       );
       const links = wrap(await listener.connect(peers), rank);
       const { frameBytes, earlyBytes } = link;
-      return networkWorld({
+      return createNetworkWorld({
         rank,
         worldSize,
         lanes: 4,

@@ -7,7 +7,7 @@ import type { LinkCodec } from "../src/network/link.ts";
 import type { NetworkWorld } from "../src/network/network-transport.ts";
 import { plainArithmetic } from "../src/plain-arithmetic.ts";
 import type { Algorithm } from "../src/schedule.ts";
-import { memoryWorld } from "../src/transport/memory-transport.ts";
+import { createMemoryWorld } from "../src/transport/memory-transport.ts";
 import type { Transport } from "../src/transport/transport.ts";
 import { openWorlds } from "./network-worlds.ts";
 import { parametersOf, regionElements } from "./world.ts";
@@ -82,7 +82,7 @@ describe.each([
     for (const algorithm of algorithms) {
       for (const n of [0, 1, 13, 10_007]) {
         const lane = tag % 4;
-        const expected = await run(algorithm, n, memoryWorld(worldSize));
+        const expected = await run(algorithm, n, createMemoryWorld(worldSize));
         const seen = await run(
           algorithm,
           n,
@@ -111,7 +111,9 @@ describe.each([
             worlds.map(({ transports }) => transports[lane]!),
             i * 4 + lane + 1,
           );
-          expect(seen, `${algorithm.name} on lane ${lane}`).toEqual(await run(algorithm, n, memoryWorld(worldSize)));
+          expect(seen, `${algorithm.name} on lane ${lane}`).toEqual(
+            await run(algorithm, n, createMemoryWorld(worldSize)),
+          );
         }
       }),
     );

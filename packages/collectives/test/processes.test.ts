@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { bytesPerElement } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { ethernetLinks } from "../src/index.ts";
-import { hostRendezvous, newSecret, type ProcessWorldOptions } from "../src/node.ts";
+import { hostRendezvous, randomSecret, type ProcessWorldOptions } from "../src/node.ts";
 import type { Answer, Request, Job } from "./rank-worker.ts";
 import { closedForm, fromBytes, operand, parametersOf, raggedAnswer, regionElements } from "./world.ts";
 
@@ -18,7 +18,7 @@ const runProcesses = async (
   settings: readonly Pick<ProcessWorldOptions, "preference" | "facts">[] = [],
 ): Promise<(Answer | undefined)[]> => {
   const worldSize = processes.flat().length;
-  const secret = newSecret();
+  const secret = randomSecret();
   const coordinator = await hostRendezvous({ worldSize, job: "test", build: "1", secret });
   const answers: (Answer | undefined)[] = Array.from({ length: worldSize });
   const children = processes.map((ranks, i) =>

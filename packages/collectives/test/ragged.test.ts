@@ -15,7 +15,7 @@ import {
 import { type ScheduleCost, sentElements } from "../src/schedule.ts";
 import { ControlBlock } from "../src/control-block/control-block.ts";
 import { controlBytes } from "../src/control-block/layout.ts";
-import { memoryWorld } from "../src/transport/memory-transport.ts";
+import { createMemoryWorld } from "../src/transport/memory-transport.ts";
 import { ThreadTransport } from "../src/transport/thread-transport.ts";
 import type { Future, Transport } from "../src/transport/transport.ts";
 import { countedCost, fromBytes, messageEnds, operand, toBytes } from "./world.ts";
@@ -141,9 +141,9 @@ const mailboxes = (worldSize: number): World => {
 };
 
 const worlds: { readonly [name: string]: (worldSize: number) => World } = {
-  "sender's own memory": (worldSize) => ({ transports: memoryWorld(worldSize, { sharesMemory: true }) }),
-  copies: (worldSize) => ({ transports: memoryWorld(worldSize) }),
-  "copies that land in place": (worldSize) => ({ transports: memoryWorld(worldSize).map(landing) }),
+  "sender's own memory": (worldSize) => ({ transports: createMemoryWorld(worldSize, { sharesMemory: true }) }),
+  copies: (worldSize) => ({ transports: createMemoryWorld(worldSize) }),
+  "copies that land in place": (worldSize) => ({ transports: createMemoryWorld(worldSize).map(landing) }),
   "threads' mailboxes": mailboxes,
 };
 
@@ -221,7 +221,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     async (count) => {
       const rows = countsOf(kind, 3, () => 1);
       rows[1]![rows[1]!.length - 1] = count;
-      const { transport, sent } = counting(memoryWorld(3)[1]!);
+      const { transport, sent } = counting(createMemoryWorld(3)[1]!);
       const request = requestOf({ kind, worldSize: 3, capacity: 3, rowElements: 1, dtype: "f32", rows }, 1);
       await expect(runWalk(walkRagged(request, 7, transport, plainArithmetic()))).rejects.toMatchObject({
         kind: "user",
@@ -235,7 +235,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
   test.each([-1, 4, 2 ** 31 - 1, -(2 ** 31)])(
     "a peer that announces %i rows for chunks of 3 is named in the error, and nothing is written",
     async (count) => {
-      const [own, liar] = memoryWorld(2) as [Transport, Transport];
+      const [own, liar] = createMemoryWorld(2) as [Transport, Transport];
       const request = requestOf(
         { kind, worldSize: 2, capacity: 3, rowElements: 1, dtype: "f32", rows: countsOf(kind, 2, () => 2) },
         0,
@@ -255,7 +255,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
 
   // A consistent message for chunks of another size: its row count may be valid here, but its length is not.
   test("ranks with rows of different lengths get an error", async () => {
-    const world = memoryWorld(2);
+    const world = createMemoryWorld(2);
     const rows = countsOf(kind, 2, () => 2);
     const results = await Promise.allSettled(
       world.map((transport, rank) =>
@@ -345,7 +345,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     };
     for (let slow = 0; slow < worldSize; slow++) {
       const outputs = await Promise.all(
-        memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
+        createMemoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
           const late: Transport = {
             ...transport,
             receive: async (peer, tag, byteLength) => {

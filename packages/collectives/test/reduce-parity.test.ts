@@ -3,7 +3,7 @@ import { compileWasm, createSharedMemory } from "@skein/cpu-kernels";
 import { trace } from "@skein/tensor-core";
 import { interpretWorld } from "@skein/tensor-core/backend";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createProcessWorld, createThreadWorld, newSecret, type WorldConnection } from "../src/node.ts";
+import { createProcessWorld, createThreadWorld, randomSecret, type WorldConnection } from "../src/node.ts";
 import {
   operandOf,
   type ReduceAnswer,
@@ -43,7 +43,7 @@ const onThreads = async (): Promise<ReduceAnswer[]> => {
 
 /** Runs a world with a process world per rank, connected by TCP, with or without express connections. */
 const overTcp = async (settings: { readonly codec?: "always" }): Promise<ReduceAnswer[]> => {
-  const secret = newSecret();
+  const secret = randomSecret();
   const worlds = await Promise.all(
     ranks.map((rank) =>
       createProcessWorld({

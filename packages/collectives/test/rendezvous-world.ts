@@ -5,11 +5,11 @@ import { type Coordinator, openCoordinator } from "../src/rendezvous/coordinator
 import type { RendezvousEvent, RendezvousOptions } from "../src/rendezvous/coordinator-options.ts";
 import type { Loss } from "../src/rendezvous/control-messages.ts";
 import { type JoinOptions, type Member, openMember } from "../src/rendezvous/member.ts";
-import { newSecret } from "../src/security/secret.ts";
+import { randomSecret } from "../src/security/secret.ts";
 
 export const job = "job-5f0c2a";
 export const build = "build-1";
-export const secret: string = newSecret();
+export const secret: string = randomSecret();
 
 /** A coordinator under test, and functions to join it. */
 export interface Hosted {

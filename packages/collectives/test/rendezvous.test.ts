@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { openMember } from "../src/rendezvous/member.ts";
 import { processesOf } from "../src/rendezvous/roster.ts";
-import { newSecret } from "../src/security/secret.ts";
+import { randomSecret } from "../src/security/secret.ts";
 import { startChild } from "./rendezvous-child.ts";
 import { build, failureOf, host as hostIn, type Hosted, job, Opened, rest, secret, until } from "./rendezvous-world.ts";
 
@@ -155,7 +155,7 @@ describe("a process is refused with a reason", () => {
 
   test("for another secret: it detects that the coordinator does not know its secret, and tells the coordinator", async () => {
     const { join, events } = await host(2);
-    const error = await failureOf(join([1], { secret: newSecret() }));
+    const error = await failureOf(join([1], { secret: randomSecret() }));
     expect({ code: error.code, kind: error.kind }).toEqual({ code: "peer-identity", kind: "user" });
     expect(error.message).toMatch(/does not know this job's secret; give every process the same SKEIN_SECRET/);
     await until(() => events.some(({ kind, message }) => kind === "dropped" && /same SKEIN_SECRET/.test(message)));

@@ -4,7 +4,7 @@ import { costOfRounds } from "../src/cost.ts";
 import {
   type Algorithm,
   type ScheduleParameters,
-  type Schedule,
+  type CollectiveSchedule,
   type ScheduleCost,
   separateHosts,
 } from "../src/schedule.ts";
@@ -109,7 +109,7 @@ export const parametersOf = (rank: number, worldSize: number, elementCount: numb
  * Returns the sends or the receives of all ranks, in a fixed order. Each send has a matching receive if the lists of
  * sends and receives are equal.
  */
-export const messageEnds = (schedules: readonly Schedule[], action: "send" | "receive"): string[] =>
+export const messageEnds = (schedules: readonly CollectiveSchedule[], action: "send" | "receive"): string[] =>
   schedules
     .flatMap((schedule, rank) =>
       schedule.rounds.flatMap((steps, round) =>
@@ -152,7 +152,7 @@ export const hostShapes = (worldSize: number): Record<string, number[][]> => {
 
 /** Returns the cost of the schedules of all ranks, counted step by step. */
 export const countedCost = (
-  schedules: readonly Schedule[],
+  schedules: readonly CollectiveSchedule[],
   hosts: number[][],
   bytesPerElement: number,
 ): ScheduleCost => {
@@ -184,7 +184,7 @@ export const schedulesOf = (
   worldSize: number,
   elementCount: number,
   more: Partial<ScheduleParameters> = {},
-): Schedule[] =>
+): CollectiveSchedule[] =>
   Array.from({ length: worldSize }, (_, rank) =>
     algorithm.schedule({ ...parametersOf(rank, worldSize, elementCount), ...more }),
   );

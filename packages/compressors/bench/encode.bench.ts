@@ -15,8 +15,8 @@ import { createWebGpuBackend, DeviceMemoryError } from "@skein/gpu-kernels";
 import { openNodeGpu } from "@skein/gpu-kernels/node";
 import { type Measurement, measure, printMeasurement, summarize } from "@skein/measuring";
 import { normalArray } from "@skein/testing";
+import { acpSgdAggregator } from "../src/acp-sgd.ts";
 import {
-  acpSgdAggregator,
   type AggregateContext,
   type Aggregator,
   agoqAggregator,

@@ -90,7 +90,13 @@ export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggreg
  * separate, and each is compiled on its own, because their messages have different lengths. A single aggregator would
  * have to send the longer message and compute both.
  *
- * @example const cycle = acpSgdCycle({ rank: 4 }).map(withErrorFeedback);
+ * @example
+ * ```ts
+ * const cycle = acpSgdCycle({ rank: 4 }).map(withErrorFeedback);
+ * const params = { w: NdArray.from(new Float32Array(64 * 64), [64, 64]) };
+ * const bytes = cycle.map((compressor) => exchangeBytes(params, { compressor }, 2));
+ * console.log(bytes, denseBytes(params, 2)); // [1024, 1024] 16384
+ * ```
  */
 export const acpSgdCycle = (
   options: LowRankOptions,

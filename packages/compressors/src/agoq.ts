@@ -46,6 +46,13 @@ interface PendingShard {
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: `2(P−1) · rows · (size + 4)` bytes sent, about `2(P−1)/P · n(1 + 4/blockSize)`: a quarter of f32.
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(agoqAggregator());
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([127, -64, 32, 1]));
+ * console.log(sent.toNumbers()); // [127, -64, 32, 1]
+ * ```
  * Source: AGoQ, arXiv 2605.00539.
  */
 export const agoqAggregator = ({ blockSize = 256 }: AgoqOptions = {}): Aggregator<[]> => {

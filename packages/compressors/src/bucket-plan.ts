@@ -15,7 +15,20 @@ import { leavesByPath } from "@skein/tensor-core/backend";
  */
 const backwardOrder = (tree: unknown): string[] => leafPaths(tree).reverse();
 
-/** Paths of gradients, in the order in which the traced backward pass computes the gradients. */
+/**
+ * Paths of gradients, in the order in which the traced backward pass computes the gradients.
+ *
+ * @example
+ * ```ts
+ * const order = (w: Tensor, b: Tensor, x: Tensor) => {
+ *   const loss = (params: { w: Tensor; b: Tensor }) => mean(add(multiply(params.w, x), params.b));
+ *   const [, gradients] = valueAndGrad(loss)({ w, b });
+ *   console.log(readyOrder(gradients)); // ['b', 'w']
+ *   return gradients;
+ * };
+ * await evaluate(order, referenceBackend())(NdArray.from([1, 2]), NdArray.from([3]), NdArray.from([1, 1]));
+ * ```
+ */
 export const readyOrder = (gradients: unknown): string[] => {
   const { leaves } = flattenTree<Tensor>(gradients);
   const paths = leafPaths(gradients);
@@ -27,6 +40,12 @@ export const readyOrder = (gradients: unknown): string[] => {
 
 /**
  * Returns a plan with one bucket per tensor: each gradient is sent as soon as it is ready (wait-free backpropagation).
+ *
+ * @example
+ * ```ts
+ * const params = { w: NdArray.from([1, 2]), b: NdArray.from([3]) };
+ * console.log(bucketPerTensor(params)); // [['w'], ['b']]
+ * ```
  */
 export const bucketPerTensor = (params: unknown, order: readonly string[] = backwardOrder(params)): BucketPlan =>
   order.map((path) => [path]);
@@ -38,6 +57,11 @@ export const bucketPerTensor = (params: unknown, order: readonly string[] = back
  * @param order paths in the order in which gradients become ready. Default: last parameter first. `readyOrder` returns
  *   the exact order.
  * @throws ArgumentError for a size that is not positive, or an order that does not match the paths of `params`.
+ * @example
+ * ```ts
+ * const params = { a: NdArray.from([1, 2]), b: NdArray.from([3]), c: NdArray.from([4]) };
+ * console.log(bucketsOfSize(params, 8)); // [['c', 'b'], ['a']]
+ * ```
  */
 export const bucketsOfSize = (
   params: unknown,

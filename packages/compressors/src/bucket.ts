@@ -13,7 +13,15 @@ export interface Bucket extends TensorSpec {
   readonly tensors: readonly BucketTensor[];
 }
 
-/** Returns the bucket of these tensors, in order: f32 `[n]`, n the sum of their element counts. */
+/**
+ * Returns the bucket of these tensors, in order: f32 `[n]`, n the sum of their element counts.
+ *
+ * @example
+ * ```ts
+ * const bucket = bucketOf([{ path: "w", shape: [2, 3] }, { path: "b", shape: [3] }]);
+ * console.log(lengthOf(bucket)); // 9
+ * ```
+ */
 export const bucketOf = (tensors: readonly BucketTensor[]): Bucket => ({
   dtype: "f32",
   shape: [tensors.reduce((count, { shape }) => count + elementCount(shape), 0)],

@@ -63,8 +63,13 @@ const payloadSpecs = <State, Payload>(
  *   without f32 `values` in its payload.
  * Cost: the outer payload's bytes except those of its values, plus the inner payload's bytes for the same number of
  * values.
- * @example withErrorFeedback(chainCompressors(topKCompressor({ density: 0.01 }), eightBitCompressor())) // per entry: 4
- *   bytes of index, 1 of value
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(chainCompressors(topKCompressor({ k: 2 }), eightBitCompressor()));
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -127, 64, 2]));
+ * console.log(sent.toNumbers()); // [0, -127, 64, 0]
+ * ```
  */
 export const chainCompressors = <OuterState, Outer extends { readonly values: Tensor }, InnerState, Inner>(
   outer: Compressor<OuterState, Outer>,

@@ -115,6 +115,21 @@ export const payloadsSent = ({ aggregation }: Pick<Codec, "aggregation">, bytes:
 /**
  * Returns a compressor for a codec. Payloads are added by all-reduce, or gathered and decoded, as `aggregation`
  * declares.
+ *
+ * @example
+ * ```ts
+ * const compressor = defineCompressor({
+ *   name: "half",
+ *   scope: "bucket",
+ *   biased: false,
+ *   aggregation: "gather",
+ *   init: () => [],
+ *   payloadBytes: ({ shape }) => 2 * elementCount(shape),
+ *   encode: (flat) => ({ payload: { half: cast(flat, "f16") }, state: [] }),
+ *   decode: ({ half }) => cast(half, "f32"),
+ * });
+ * console.log(exchangeBytes({ w: NdArray.from([1, 2, 3, 4]) }, { compressor }, 2)); // 8
+ * ```
  */
 export const defineCompressor = <State, Payload>(codec: Codec<State, Payload>): Compressor<State, Payload> => ({
   ...codec,

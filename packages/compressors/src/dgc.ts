@@ -21,7 +21,13 @@ export interface DgcAggregatorOptions {
  *
  * @throws ArgumentError under the conditions of `topKCompressor` and `withMomentumCorrection`.
  * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent; two f32 per element of state.
- * @example densityPhases([[0, 0.25], [epoch, 0.0625], [2 * epoch, 0.001]], (density) => dgcAggregator({ density }))
+ * @example
+ * ```ts
+ * const compressor = dgcAggregator({ density: 0.25, momentum: 0.9 });
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [0, -4, 0, 0]
+ * ```
  * Source: Lin et al. 2018, arXiv 1712.01887.
  */
 export const dgcAggregator = ({

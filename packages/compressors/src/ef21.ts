@@ -23,7 +23,13 @@ export interface Ef21State<Inner> {
  * relative after t steps.
  *
  * Cost: two f32 per gradient element of state, no additional bytes sent.
- * @example withEf21(topKCompressor({ density: 0.01 }))
+ * @example
+ * ```ts
+ * const compressor = withEf21(topKCompressor({ k: 1 }));
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [0, -4, 0, 0]
+ * ```
  * Source: Richtárik, Sokolov and Fatkhullin 2021, arXiv 2106.05203.
  */
 export const withEf21 = <Inner>(aggregator: Aggregator<Inner>): Aggregator<Ef21State<Inner>> => ({

@@ -28,6 +28,13 @@ export interface EightBitPayload {
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: n bytes plus 4 per block, by all-gather; `agoqAggregator` sends fewer bytes for 3 or more ranks.
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(eightBitCompressor());
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([127, -64, 32, 1]));
+ * console.log(sent.toNumbers()); // [127, -64, 32, 1]
+ * ```
  * Source: Dettmers et al. 2022, arXiv 2110.02861 (blocks).
  */
 export const eightBitCompressor = ({

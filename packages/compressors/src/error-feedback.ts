@@ -17,6 +17,14 @@ export interface ErrorFeedbackState<Inner> {
  * residual accumulates gradients, not updates: a delayed gradient gets the learning rate of the step that sends it.
  *
  * Cost: one f32 per gradient element of state, no additional bytes sent.
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(topKCompressor({ k: 1 }));
+ * const step = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor });
+ * const [mean, [state]] = await evaluate(step, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(mean.w.toNumbers()); // [0, -4, 0, 0]
+ * console.log(state!.residual.toNumbers()); // [1, 0, 3, 2]
+ * ```
  * Source: Seide et al. 2014 (1-bit SGD); Stich et al. 2018, arXiv 1809.07599.
  */
 export const withErrorFeedback = <Inner>(aggregator: Aggregator<Inner>): Aggregator<ErrorFeedbackState<Inner>> => ({

@@ -62,7 +62,17 @@ export const bucketsOf = (params: unknown, plan: BucketPlan): Bucket[] => {
   return plan.map((bucket) => bucketOf(bucket.map((path) => ({ path, shape: specs.get(path)!.shape }))));
 };
 
-/** Returns the compressor's initial state for each bucket, such as residuals. Traced. */
+/**
+ * Returns the compressor's initial state for each bucket, such as residuals. Traced.
+ *
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(topKCompressor({ density: 0.5 }));
+ * const init = (w: Tensor) => initExchange({ w }, { compressor });
+ * const [state] = await evaluate(init, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(state!.residual.toNumbers()); // [0, 0, 0, 0]
+ * ```
+ */
 export const initExchange = <State>(
   params: unknown,
   { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>,
@@ -146,7 +156,15 @@ const gradientsFrom = <P>(like: P, buckets: readonly Bucket[], means: readonly T
  * @returns the mean gradients, bit-identical on all ranks, and the new residuals, which differ per rank.
  * @throws ArgumentError if plan, residuals and gradients do not match.
  * Cost: `exchangeBytes`.
- * @example const [mean, residuals] = exchange(gradients, state.residuals, { axis: "data", compressor, buckets });
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(topKCompressor({ density: 0.5 }));
+ * const step = (w: Tensor) => {
+ *   const residuals = initExchange({ w }, { compressor }); // once per run; later the state of the previous step
+ *   return exchange({ w }, residuals, { axis: "data", compressor })[0].w;
+ * };
+ * console.log((await evaluate(step, referenceBackend())(NdArray.from([1, -4, 3, 2]))).toNumbers()); // [0, -4, 3, 0]
+ * ```
  */
 export const exchange = <P, State>(
   gradients: P,
@@ -172,6 +190,15 @@ export const exchange = <P, State>(
  * halves does its whole work in this function.
  *
  * @returns the input of `finishExchange`, per bucket, to carry into the next step; and the new residuals.
+ * @example
+ * ```ts
+ * const options = { axis: "data", compressor: identityCompressor() };
+ * const step = (w: Tensor) => {
+ *   const [pending] = beginExchange({ w }, initExchange({ w }, options), options);
+ *   return finishExchange({ w }, pending, options).w; // after computing that needs no mean
+ * };
+ * console.log((await evaluate(step, referenceBackend())(NdArray.from([1, 2]))).toNumbers()); // [1, 2]
+ * ```
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */
 export const beginExchange = <P, State>(
@@ -211,14 +238,30 @@ export const finishExchange = <P, State>(like: P, pending: readonly unknown[], o
   return gradientsFrom(like, planned, means);
 };
 
-/** Returns the number of bytes that a rank sends in one step, averaged over the ranks. */
+/**
+ * Returns the number of bytes that a rank sends in one step, averaged over the ranks.
+ *
+ * @example
+ * ```ts
+ * const params = { w: NdArray.from(new Float32Array(1000)) };
+ * console.log(exchangeBytes(params, { compressor: topKCompressor({ density: 0.01 }) }, 4)); // 240
+ * console.log(denseBytes(params, 4)); // 6000
+ * ```
+ */
 export const exchangeBytes = <State>(
   params: unknown,
   { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>,
   worldSize: number,
 ): number => bucketsOf(params, buckets).reduce((bytes, bucket) => bytes + compressor.bytesSent(bucket, worldSize), 0);
 
-/** Returns the number of bytes that a rank would send in one step with a dense all-reduce in f32: `2(P−1)/P · 4n`. */
+/**
+ * Returns the number of bytes that a rank would send in one step with a dense all-reduce in f32: `2(P−1)/P · 4n`.
+ *
+ * @example
+ * ```ts
+ * console.log(denseBytes({ w: NdArray.from(new Float32Array(1000)) }, 4)); // 6000
+ * ```
+ */
 export const denseBytes = (params: unknown, worldSize: number): number => {
   const elements = flattenTree<TensorSpec>(params).leaves.reduce((count, { shape }) => count + elementCount(shape), 0);
   return ((2 * (worldSize - 1)) / worldSize) * 4 * elements;

@@ -116,7 +116,13 @@ const mergeRounds = (
  *
  * @throws ArgumentError for a density outside (0, 1].
  * Cost: `(8k (C log₂C + 2E) + 4⌈k/32⌉ E) / P` bytes sent per rank, on average; 8k log₂P for a power of two.
- * @example withErrorFeedback(gTopKAggregator({ density: 0.001 }))
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(gTopKAggregator({ density: 0.25 }));
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [0, -4, 0, 0]
+ * ```
  * Source: Shi et al. 2019, arXiv 1901.04359 (gTop-k).
  */
 export const gTopKAggregator = ({ density }: GTopKOptions): Aggregator<[]> => {

@@ -37,7 +37,13 @@ const maxEntries = (density: number, n: number): number => Math.min(n, Math.ceil
  * @throws ArgumentError for a density outside (0, 1].
  * Cost: 8 bytes per sent entry, at most `8⌈4k/3⌉`, by all-gather; plus 4(P−1) bytes of counts. Reads the gradient once,
  * plus a sample.
- * @example withErrorFeedback(gaussianKCompressor({ density: 0.001 }))
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(gaussianKCompressor({ density: 0.25 }));
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, 0, -8, 2, 0, -1, 1, 0]));
+ * console.log(sent.toNumbers()); // [0, 0, -8, 2, 0, 0, 0, 0]
+ * ```
  * Source: Shi et al. 2019, arXiv 1911.08772, Algorithm 1 (Gaussian-k).
  */
 export const gaussianKCompressor = ({ density }: GaussianKCompressorOptions): Compressor<[], SparsePayload> => {

@@ -58,8 +58,15 @@ const embedShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor =
  * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and for a mesh with other sizes along
  *   `inside` and `across`.
  * Cost: `8s(h − 1)` bytes inside and `8k'(m − 1)` across, sent per rank.
- * @example withErrorFeedback(hierarchicalTopKAggregator({ density: 0.01, inside: "local", across: "hosts",
- *   ranksPerHost: 8 }))
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(
+ *   hierarchicalTopKAggregator({ density: 0.25, inside: "local", across: "hosts", ranksPerHost: 1 }),
+ * );
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [0, -4, 0, 0]
+ * ```
  * Source: Shi et al. 2020, arXiv 2010.10458 (hierarchical top-k communication).
  */
 export const hierarchicalTopKAggregator = ({

@@ -44,6 +44,13 @@ const chunkBounds = (n: number, chunkBytes: number): (readonly [begin: number, e
  *
  * @throws ArgumentError for chunks below 4 bytes.
  * Source of chunks: Peng et al. 2019 (ByteScheduler), SOSP.
+ * @example
+ * ```ts
+ * const compressor = identityCompressor();
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [1, -4, 3, 2]
+ * ```
  */
 export const identityCompressor = ({ chunkBytes = Infinity }: IdentityOptions = {}): Compressor<[], DensePayload> => {
   if (!(chunkBytes >= 4))

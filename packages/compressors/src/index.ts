@@ -1,7 +1,7 @@
 export type { AggregateContext, EncodeContext } from "./context.ts";
 export type { Aggregated, AggregationHalves, Aggregator, StartedAggregation, SelectionScope } from "./aggregator.ts";
-export { type Bucket, bucketOf, type BucketTensor, lengthOf, unflattenBucket } from "./bucket.ts";
-export { bucketPerTensor, bucketsOfSize, checkBucketPlan, readyOrder, specsByPath } from "./bucket-plan.ts";
+export { type Bucket, bucketOf, type BucketTensor, lengthOf } from "./bucket.ts";
+export { bucketPerTensor, bucketsOfSize, readyOrder, specsByPath } from "./bucket-plan.ts";
 export { type Codec, type Compressor, defineCompressor, type Encoded } from "./compressor.ts";
 export { type ErrorFeedbackState, withErrorFeedback } from "./error-feedback.ts";
 export {
@@ -17,7 +17,7 @@ export {
 } from "./exchange.ts";
 export { type DensePayload, identityCompressor, type IdentityOptions } from "./identity.ts";
 export { type SparsePayload, topKCompressor, type TopKCompressorOptions } from "./top-k.ts";
-export { acpSgdAggregator, acpSgdCycle, type AcpSgdOptions, type AcpSgdState } from "./acp-sgd.ts";
+export { acpSgdCycle, type AcpSgdState } from "./acp-sgd.ts";
 export { agoqAggregator, type AgoqOptions } from "./agoq.ts";
 export { chainCompressors, type ChainPayload, type ChainState } from "./chain.ts";
 export { dgcAggregator, type DgcAggregatorOptions } from "./dgc.ts";
@@ -29,7 +29,7 @@ export { gTopKAggregator, type GTopKOptions } from "./g-top-k.ts";
 export { hierarchicalTopKAggregator, type HierarchicalTopKOptions } from "./hierarchical-top-k.ts";
 export type { LowRankOptions } from "./low-rank.ts";
 export { majorityVoteAggregator } from "./majority-vote.ts";
-export { type MomentumOptions, type MomentumState, withMomentum } from "./momentum.ts";
+export { type WithMomentumOptions, type WithMomentumState, withMomentum } from "./momentum.ts";
 export {
   type MomentumCorrectionOptions,
   type MomentumCorrectionState,
@@ -38,9 +38,8 @@ export {
 export { msTopKCompressor, type MsTopKCompressorOptions } from "./ms-top-k.ts";
 export { okTopKAggregator, type OkTopKOptions } from "./ok-top-k.ts";
 export { oneBitCompressor, type OneBitOptions, type OneBitPayload } from "./one-bit.ts";
-export { orthogonalise } from "./orthogonalise.ts";
-export { hasAtLeast, isMatrix, partition, type PartitionRule, perPath } from "./partition.ts";
-export { aggregatorForStep, denseUntil, densityPhases, definePhases, type Phase } from "./phases.ts";
+export { hasAtLeast, isMatrix, partitionAggregator, type PartitionRule, perPath } from "./partition.ts";
+export { aggregatorForStep, denseUntil, densityPhases, definePhases, type AggregatorPhase } from "./phases.ts";
 export { powerSgdAggregator, type PowerSgdState } from "./power-sgd.ts";
 export { qsgdCompressor, type QsgdOptions, type QsgdPayload } from "./qsgd.ts";
 export { randomKCompressor, type RandomKCompressorOptions, type RandomKPayload } from "./random-k.ts";

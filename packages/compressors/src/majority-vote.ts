@@ -67,6 +67,14 @@ const shardWords = (count: number, numRanks: number): number => Math.ceil(Math.c
  *
  * Cost: `2 · 4(P−1) · (⌈⌈n/32⌉/P⌉ + 1)` bytes sent, about `2(P−1)/P · n/8`; an all-gather of the signs would send
  * `(P−1) · n/8`.
+ * @example
+ * ```ts
+ * const compressor = majorityVoteAggregator();
+ * const send = (w: Tensor, key: Tensor) =>
+ *   exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor, key })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]), randomKey(1));
+ * console.log(sent.toNumbers()); // [1, -1, 1, 1]
+ * ```
  * Source: Bernstein et al. 2018, arXiv 1802.04434 (signSGD); 2019, arXiv 1810.05291 (majority vote).
  */
 export const majorityVoteAggregator = (): Aggregator<[]> => ({

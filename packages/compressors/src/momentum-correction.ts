@@ -60,6 +60,13 @@ const clipNormTo = (x: Tensor, bound: number): Tensor => {
  *
  * @throws ArgumentError for a momentum outside [0, 1) or a norm that is not positive.
  * Cost: two f32 per gradient element of state, no additional bytes sent.
+ * @example
+ * ```ts
+ * const compressor = withMomentumCorrection(topKCompressor({ k: 1 }), { momentum: 0.9 });
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [0, -4, 0, 0]
+ * ```
  * Source: Lin et al. 2018, arXiv 1712.01887, §3.1–3.3 (Deep Gradient Compression).
  */
 export const withMomentumCorrection = <Inner>(

@@ -2,13 +2,13 @@ import { add, ArgumentError, multiply, type Tensor, zerosLike } from "@skein/ten
 import type { Aggregator } from "./aggregator.ts";
 import { substituteGradient } from "./substitute-gradient.ts";
 
-export interface MomentumOptions {
+export interface WithMomentumOptions {
   /** Momentum m, the weight of the previous velocity, in [0, 1). */
   readonly momentum: number;
 }
 
 /** State of momentum before compression, including the state of the inner aggregator. */
-export interface MomentumState<Inner> {
+export interface WithMomentumState<Inner> {
   /** Running mean of this rank's gradients, f32 `[n]`. */
   readonly velocity: Tensor;
   readonly inner: Inner;
@@ -31,14 +31,21 @@ export const checkMomentum = (who: string, momentum: number): void => {
  *
  * @throws ArgumentError for a momentum outside [0, 1).
  * Cost: one f32 per gradient element of state, no additional bytes sent.
- * @example withMomentum(majorityVoteAggregator(), { momentum: 0.9 })
+ * @example
+ * ```ts
+ * const compressor = withMomentum(majorityVoteAggregator(), { momentum: 0.9 });
+ * const send = (w: Tensor, key: Tensor) =>
+ *   exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor, key })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]), randomKey(1));
+ * console.log(sent.toNumbers()); // [1, -1, 1, 1]
+ * ```
  * Source: Bernstein et al. 2018, arXiv 1802.04434 (Signum); Fatkhullin, Tyurin and Richtárik 2023, arXiv 2305.15155
  * (EF21-SGDM); Zheng, Huang and Kwok 2019, arXiv 1905.10936 (before error feedback; the paper uses Nesterov momentum).
  */
 export const withMomentum = <Inner>(
   aggregator: Aggregator<Inner>,
-  { momentum }: MomentumOptions,
-): Aggregator<MomentumState<Inner>> => {
+  { momentum }: WithMomentumOptions,
+): Aggregator<WithMomentumState<Inner>> => {
   checkMomentum("withMomentum", momentum);
   return {
     ...substituteGradient(aggregator, {

@@ -125,7 +125,13 @@ const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor
  *
  * @throws ArgumentError for a density outside (0, 1], or samplings other than 1 to 24.
  * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent. Reads the gradient once, plus a sample.
- * @example withErrorFeedback(msTopKCompressor({ density: 0.001 }))
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(msTopKCompressor({ density: 0.25 }));
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [0, -4, 0, 0]
+ * ```
  * Source: Shi et al. 2021, arXiv 2010.10458, Algorithm 1 (MSTopK).
  */
 export const msTopKCompressor = ({

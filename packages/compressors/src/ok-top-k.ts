@@ -119,7 +119,13 @@ const gatherGreatest = (
  * @throws ArgumentError for a density outside (0, 1].
  * Cost: about `16k (P−1)/P` bytes sent per rank, plus at most 8k/P (included in `bytesSent`); plus `(P−1)(8192/P + 4)`
  * for the selection, which dominates below k ≈ 500.
- * @example withErrorFeedback(okTopKAggregator({ density: 0.01 }))
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(okTopKAggregator({ density: 0.25 }));
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [0, -4, 0, 0]
+ * ```
  * Source: Li and Hoefler 2022, arXiv 2201.07598 (Ok-Topk).
  */
 export const okTopKAggregator = ({ density }: OkTopKOptions): Aggregator<[]> => {

@@ -44,6 +44,13 @@ export interface OneBitPayload {
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: n/8 bytes plus 8 per block, by all-gather.
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(oneBitCompressor());
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [2, -4, 2, 2]
+ * ```
  * Source: Seide et al. 2014, 1-Bit Stochastic Gradient Descent (Interspeech).
  */
 export const oneBitCompressor = ({ blockSize = 512 }: OneBitOptions = {}): Compressor<[], OneBitPayload> => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { runWorld } from "../test/world.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { bucketOf } from "./bucket.ts";
-import { hasAtLeast, isMatrix, partition, perPath } from "./partition.ts";
+import { hasAtLeast, isMatrix, partitionAggregator, perPath } from "./partition.ts";
 import { topKCompressor } from "./top-k.ts";
 
 const bucket = bucketOf([
@@ -35,7 +35,7 @@ const marking = (mark: (context: { readonly key?: Tensor }) => Tensor | number):
   bytesSent: () => 1,
 });
 
-describe("partition", () => {
+describe("partitionAggregator", () => {
   it("uses the first matching rule, and restores the order of tensors", () => {
     const [hundred, thousand, million] = [100, 1000, 1e6].map((mark) => marking(() => mark)) as [
       Aggregator,
@@ -47,9 +47,9 @@ describe("partition", () => {
       { when: hasAtLeast(3), aggregator: thousand },
       { when: isMatrix, aggregator: million },
     ];
-    expect(once(partition(rules))).toEqual([101, 98, 103, 104, 1050, 1060, 1070, 108, 91, 0.5]);
-    expect(once(partition([], thousand))).toEqual(gradient.map((v) => v + 1000));
-    expect(once(partition([{ when: ({ path }) => path === "e", aggregator: hundred }]))).toEqual([
+    expect(once(partitionAggregator(rules))).toEqual([101, 98, 103, 104, 1050, 1060, 1070, 108, 91, 0.5]);
+    expect(once(partitionAggregator([], thousand))).toEqual(gradient.map((v) => v + 1000));
+    expect(once(partitionAggregator([{ when: ({ path }) => path === "e", aggregator: hundred }]))).toEqual([
       ...gradient.slice(0, -1),
       100.5,
     ]);
@@ -57,8 +57,8 @@ describe("partition", () => {
 
   it("selects among all tensors of one rule, independently of other rules", () => {
     const top = { when: isMatrix, aggregator: topKCompressor({ k: 2 }) };
-    expect(once(partition([top]))).toEqual([0, 0, 0, 0, 50, 60, 70, 8, -9, 0.5]);
-    expect(once(partition([top], topKCompressor({ k: 1 })))).toEqual([0, 0, 0, 0, 0, 0, 70, 8, -9, 0]);
+    expect(once(partitionAggregator([top]))).toEqual([0, 0, 0, 0, 50, 60, 70, 8, -9, 0.5]);
+    expect(once(partitionAggregator([top], topKCompressor({ k: 1 })))).toEqual([0, 0, 0, 0, 0, 0, 70, 8, -9, 0]);
   });
 
   it("chooses aggregators by path", () => {
@@ -72,7 +72,7 @@ describe("partition", () => {
   it("gives each class another key", () => {
     const keyed = (): Aggregator => marking(({ key }) => multiply(cast(slice(key!, [0], [1]), "f32"), 2 ** -32));
     const [a, , , , b, , , c] = once(
-      partition([
+      partitionAggregator([
         { when: isMatrix, aggregator: keyed() },
         { when: hasAtLeast(2), aggregator: keyed() },
       ]),

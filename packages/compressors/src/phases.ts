@@ -5,7 +5,7 @@ import type { Bucket } from "./bucket.ts";
 import { identityCompressor } from "./identity.ts";
 
 /** An aggregator, and the first step that uses it. */
-export interface Phase<State = unknown> {
+export interface AggregatorPhase<State = unknown> {
   readonly fromStep: number;
   readonly aggregator: Aggregator<State>;
 }
@@ -18,7 +18,7 @@ const describe = (state: unknown): string => {
 };
 
 /** Returns the initial state of the first phase, after a check that all phases have states of the same structure. */
-const initCommonState = <State>(phases: readonly Phase<State>[], bucket: Bucket): State => {
+const initCommonState = <State>(phases: readonly AggregatorPhase<State>[], bucket: Bucket): State => {
   const states = phases.map(({ aggregator }) => aggregator.init(bucket));
   const descriptions = states.map(describe);
   const other = descriptions.findIndex((description) => description !== descriptions[0]);
@@ -36,9 +36,16 @@ const initCommonState = <State>(phases: readonly Phase<State>[], bucket: Bucket)
  * @returns the same phases; `init` of each phase compares the states of all phases, and throws for a bucket with
  *   different states.
  * @throws ArgumentError unless the first phase begins at step 0 and steps increase.
- * @example definePhases([{ fromStep: 0, aggregator: qsgd }, { fromStep: 500, aggregator: qsgdOfFewerLevels }])
+ * @example
+ * ```ts
+ * const phases = definePhases([
+ *   { fromStep: 0, aggregator: qsgdCompressor({ levels: 127 }) },
+ *   { fromStep: 500, aggregator: qsgdCompressor({ levels: 4 }) },
+ * ]);
+ * console.log(aggregatorForStep(phases, 500).name); // QSGD 4
+ * ```
  */
-export const definePhases = <State>(phases: readonly Phase<State>[]): readonly Phase<State>[] => {
+export const definePhases = <State>(phases: readonly AggregatorPhase<State>[]): readonly AggregatorPhase<State>[] => {
   const steps = phases.map(({ fromStep }) => fromStep);
   if (steps[0] !== 0 || !steps.every((step, i) => Number.isInteger(step) && (i === 0 || step > steps[i - 1]!)))
     throw new ArgumentError(
@@ -53,8 +60,15 @@ export const definePhases = <State>(phases: readonly Phase<State>[]): readonly P
 /**
  * Returns the aggregator of a step: that of the last phase whose first step is reached. @param phases result of
  * `definePhases`.
+ *
+ * @example
+ * ```ts
+ * const phases = denseUntil(100, withErrorFeedback(topKCompressor({ density: 0.01 })));
+ * console.log(aggregatorForStep(phases, 0).name); // dense
+ * console.log(aggregatorForStep(phases, 100).name); // top-k 0.01 with error feedback
+ * ```
  */
-export const aggregatorForStep = <State>(phases: readonly Phase<State>[], step: number): Aggregator<State> =>
+export const aggregatorForStep = <State>(phases: readonly AggregatorPhase<State>[], step: number): Aggregator<State> =>
   phases.findLast(({ fromStep }) => fromStep <= step)!.aggregator;
 
 /**
@@ -62,12 +76,17 @@ export const aggregatorForStep = <State>(phases: readonly Phase<State>[], step: 
  *
  * @param schedule pairs of a step and the density from that step on; the first step is 0.
  * @throws ArgumentError under the conditions of `definePhases`.
- * @example densityPhases([[0, 0.25], [100, 0.01]], (density) => withErrorFeedback(topKCompressor({ density })))
+ * @example
+ * ```ts
+ * const sparse = (density: number) => withErrorFeedback(topKCompressor({ density }));
+ * const phases = densityPhases([[0, 0.25], [100, 0.01]], sparse);
+ * console.log(phases.map(({ fromStep, aggregator }) => [fromStep, aggregator.biased])); // [[0, true], [100, true]]
+ * ```
  */
 export const densityPhases = <State>(
   schedule: readonly (readonly [fromStep: number, density: number])[],
   make: (density: number) => Aggregator<State>,
-): readonly Phase<State>[] =>
+): readonly AggregatorPhase<State>[] =>
   definePhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
 
 /** Dense all-reduce that passes on the state of another aggregator unchanged. */
@@ -94,11 +113,16 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
  *
  * @param step first step of the aggregator; 0 for no warm-up.
  * @throws ArgumentError for a step that is not an integer from 0.
- * @example denseUntil(1000, withErrorFeedback(topKCompressor({ density: 0.001 })))
+ * @example
+ * ```ts
+ * const phases = denseUntil(1000, withErrorFeedback(topKCompressor({ density: 0.001 })));
+ * console.log(phases.map(({ fromStep }) => fromStep)); // [0, 1000]
+ * console.log(aggregatorForStep(phases, 1000).name); // top-k 0.001 with error feedback
+ * ```
  */
-export const denseUntil = <State>(step: number, aggregator: Aggregator<State>): readonly Phase<State>[] => {
+export const denseUntil = <State>(step: number, aggregator: Aggregator<State>): readonly AggregatorPhase<State>[] => {
   if (!(Number.isInteger(step) && step >= 0))
     throw new ArgumentError(`denseUntil: step ${step} is not an integer from 0; use 0 for no warm-up`);
-  const own: Phase<State> = { fromStep: step, aggregator };
+  const own: AggregatorPhase<State> = { fromStep: step, aggregator };
   return step === 0 ? [own] : [{ fromStep: 0, aggregator: denseWithStateOf(aggregator) }, own];
 };

@@ -32,7 +32,13 @@ export interface PowerSgdState {
  * @throws ArgumentError for a rank below 1.
  * Cost: two all-reduces in sequence, of `v + Σ r·n` and `Σ r·m` elements, v the uncompressed elements, r = min(rank, n,
  * m); `4nmr` flops per matrix, plus `nmr` each for M̂ and `sent`.
- * @example withErrorFeedback(powerSgdAggregator({ rank: 4 }))
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(powerSgdAggregator({ rank: 1 }));
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, 2, 3, 2, 4, 6, 3, 6, 9], [3, 3]));
+ * console.log(sent.toNumbers().map(Math.round)); // [1, 2, 3, 2, 4, 6, 3, 6, 9]
+ * ```
  * Source: Vogels et al. 2019, arXiv 1905.13727.
  */
 export const powerSgdAggregator = (options: LowRankOptions): Aggregator<PowerSgdState> => {

@@ -52,6 +52,14 @@ export type QsgdPayload = readonly Tensor[];
  *
  * @throws ArgumentError unless levels is an integer from 1 to 127 and bucketSize is an integer from 1.
  * Cost: `⌈log₂(2s + 1)⌉` bits per entry (8 for 127 levels, 4 for 7, 2 for 1) plus 4 bytes per block, by all-gather.
+ * @example
+ * ```ts
+ * const compressor = qsgdCompressor({ levels: 4 });
+ * const send = (w: Tensor, key: Tensor) =>
+ *   exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor, key })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([0, -8, 0, 0]), randomKey(1));
+ * console.log(sent.toNumbers()); // [0, -8, 0, 0]
+ * ```
  * Source: Alistarh et al. 2017, arXiv 1610.02132.
  */
 export const qsgdCompressor = ({ levels = 127, bucketSize = 128 }: QsgdOptions = {}): Compressor<[], QsgdPayload> => {

@@ -77,7 +77,14 @@ export const randomPositions = (key: Tensor, n: number, k: number): Tensor => {
  *
  * @throws ArgumentError for a density outside (0, 1]; in `exchange` without `key`.
  * Cost: 4k bytes per rank, by all-reduce: 8k(P−1)/P sent.
- * @example withErrorFeedback(randomKCompressor({ density: 0.01 }))
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(randomKCompressor({ density: 0.5 }));
+ * const send = (w: Tensor, key: Tensor) =>
+ *   exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor, key })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]), randomKey(1));
+ * console.log(sent.toNumbers()); // [0, -4, 0, 2]
+ * ```
  * Source: Wangni et al. 2018, arXiv 1710.09854 (unbiased); Stich et al. 2018, arXiv 1809.07599 (rand-k with memory).
  */
 export const randomKCompressor = ({

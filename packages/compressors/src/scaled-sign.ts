@@ -72,6 +72,13 @@ const signCompressor = (
  * Biased: wrap it in `withErrorFeedback`.
  *
  * Cost: `4⌈n/32⌉ + 4` bytes per rank, by all-gather. With 64 or more ranks, a dense all-reduce sends fewer bytes.
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(scaledSignCompressor());
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [2.5, -2.5, 2.5, 2.5]
+ * ```
  * Source: Karimireddy et al. 2019, arXiv 1901.09847 (EF-signSGD).
  */
 export const scaledSignCompressor = (): Compressor<[], SignPayload> =>
@@ -82,6 +89,13 @@ export const scaledSignCompressor = (): Compressor<[], SignPayload> =>
  * scale next to large ones.
  *
  * Cost: `4⌈n/32⌉` bytes plus 4 per tensor, by all-gather.
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(scaledSignPerTensorAggregator());
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [2.5, -2.5, 2.5, 2.5]
+ * ```
  */
 export const scaledSignPerTensorAggregator = (): Aggregator<[]> => {
   const name = "scaled sign per tensor";

@@ -89,6 +89,14 @@ const shardWords = (bucket: Bucket, numRanks: number): number => Math.ceil(Math.
  * Cost: `4(P−1)(2 + ⌈log₂(2P + 1)⌉) ⌈⌈n/32⌉/P⌉ + 8t(P−1)/P` bytes sent: `(P−1)/P` of 2 bits per entry plus 3 to 5 bits
  * for 2 to 15 ranks, and the scales of t tensors in a separate round. An all-gather of the ternary numbers would send
  * 2(P−1) bits per entry, which is less only for 2 ranks.
+ * @example
+ * ```ts
+ * const compressor = ternGradAggregator();
+ * const send = (w: Tensor, key: Tensor) =>
+ *   exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor, key })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]), randomKey(1));
+ * console.log(sent.toNumbers()); // [0, -4, 4, 0]
+ * ```
  * Source: Wen et al. 2017, arXiv 1705.07878.
  */
 export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggregator<[]> => {

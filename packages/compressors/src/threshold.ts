@@ -38,7 +38,13 @@ const boundForRoom = (flat: Tensor, room: number): Tensor => {
  * @throws ArgumentError for a threshold that is not a positive number, or a capacity outside (0, 1].
  * Cost: 8 bytes per sent entry, at most 8c, by all-gather; plus 4(P−1) bytes of counts. Reads the gradient once, plus a
  * sample.
- * @example withErrorFeedback(thresholdCompressor({ threshold: 1e-3, capacity: 0.05 }))
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(thresholdCompressor({ threshold: 2.5, capacity: 0.5 }));
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [0, -4, 3, 0]
+ * ```
  * Source: Strom 2015, Interspeech (fixed threshold with residual); Sahu et al. 2021, arXiv 2108.00951 (hard threshold).
  */
 export const thresholdCompressor = ({

@@ -21,7 +21,13 @@ export type TopKCompressorOptions =
  *
  * @throws ArgumentError for a density outside (0, 1] or a k below 1.
  * Cost: 8k bytes per rank (f32 value, i32 index) in one message, by all-gather: 8k(P−1) sent.
- * @example withErrorFeedback(topKCompressor({ density: 0.01 }))
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(topKCompressor({ density: 0.25 }));
+ * const send = (w: Tensor) => exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(sent.toNumbers()); // [0, -4, 0, 0]
+ * ```
  * Source: Aji and Heafield 2017, arXiv 1704.05021; Shi et al. 2019, arXiv 1911.08772 (contraction).
  */
 export const topKCompressor = ({ density, k }: TopKCompressorOptions): Compressor<[], SparsePayload> => {

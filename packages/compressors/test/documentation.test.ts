@@ -8,7 +8,7 @@ import {
   identityCompressor,
   isMatrix,
   lengthOf,
-  partition,
+  partitionAggregator,
   topKCompressor,
   withEf21,
   withErrorFeedback,
@@ -177,7 +177,9 @@ const wrapped: Readonly<Record<string, Aggregator>> = {
   withMomentum: withMomentum(identityCompressor(), { momentum: 0.9 }) as Aggregator,
   withEf21: withEf21(identityCompressor()) as Aggregator,
   chainCompressors: chainCompressors(topKCompressor({ density: 0.5 }), topKCompressor({ density: 0.5 })) as Aggregator,
-  partition: partition([{ when: isMatrix, aggregator: topKCompressor({ density: 0.5 }) }]) as Aggregator,
+  partitionAggregator: partitionAggregator([
+    { when: isMatrix, aggregator: topKCompressor({ density: 0.5 }) },
+  ]) as Aggregator,
   denseUntil: denseUntil(10, topKCompressor({ density: 0.5 }))[0]!.aggregator as Aggregator,
 };
 

@@ -2,7 +2,8 @@
 // node bench/greedy-optimality.bench.ts
 import { randomKey } from "@skein/tensor-core";
 import { threefryWord } from "@skein/tensor-core/backend";
-import { allInOne, mergeGreedy, mergeOptimally, onePerTensor, timelineOf } from "../src/index.ts";
+import { allInOne, onePerTensor, timelineOf } from "../src/index.ts";
+import { planMgWfbp, planMgWfbpOptimal } from "../src/planners.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 
 const numProfiles = 2000;
@@ -23,14 +24,14 @@ for (let i = 0; i < numProfiles; i++) {
   const model = { startupSeconds: Math.exp(4 * uniform() - 1), secondsPerByte: 1 };
   const end = (plan: BucketPlan): number => timelineOf(profile, plan, model).communicationEndSeconds;
   const slower = (a: number, b: number): boolean => a > b * (1 + 1e-12);
-  const greedy = end(mergeGreedy(profile, model));
-  const plan = mergeOptimally(profile, model);
+  const greedy = end(planMgWfbp(profile, model));
+  const plan = planMgWfbpOptimal(profile, model);
   worst = Math.max(worst, greedy / end(plan));
   if (!slower(greedy, end(plan))) counts.optimal++;
   if (slower(greedy, end(onePerTensor(profile)))) counts.slowerThanOnePerTensor++;
   if (slower(greedy, end(allInOne(profile)))) counts.slowerThanAllInOne++;
   const dearer = { ...model, startupSeconds: 1.5 * model.startupSeconds };
-  if (mergeOptimally(profile, dearer).length > plan.length) counts.moreBucketsForMoreStartup++;
+  if (planMgWfbpOptimal(profile, dearer).length > plan.length) counts.moreBucketsForMoreStartup++;
 }
 console.log(`${numProfiles} random profiles of 2 to 9 tensors`);
 for (const [name, count] of Object.entries(counts)) console.log(`${name.padEnd(28)} ${count}`);

@@ -1,19 +1,33 @@
 // Measures the speed of the simulator. Run: node bench/simulator.bench.ts
 import { meshPartition } from "@skein/collectives";
 import { simulate, type SimulationOptions } from "../src/simulation/simulate.ts";
-import type { CollectiveTask, Phase, Program, SimulatedWorld, Task } from "../src/simulation/task.ts";
+import type {
+  CollectiveTask,
+  CollectivePhase,
+  Program,
+  SimulatedWorld,
+  SimulatedTask,
+} from "../src/simulation/task.ts";
 
 const ranksPerHost = 8;
 
-const inside = (seconds: number): Phase => ({ stream: "intra-node", startupSeconds: 1e-5, transferSeconds: seconds });
-const across = (seconds: number): Phase => ({ stream: "inter-node", startupSeconds: 5e-5, transferSeconds: seconds });
+const inside = (seconds: number): CollectivePhase => ({
+  stream: "intra-node",
+  startupSeconds: 1e-5,
+  transferSeconds: seconds,
+});
+const across = (seconds: number): CollectivePhase => ({
+  stream: "inter-node",
+  startupSeconds: 5e-5,
+  transferSeconds: seconds,
+});
 
 /**
  * Builds a program of `numTasks` tasks. Of ten tasks, six compute, two are a collective of the tensor group and its
  * wait, and two are a two-level collective over all ranks and its wait.
  */
 const programOf = (numTasks: number): Program => {
-  const tasks: Task[] = [];
+  const tasks: SimulatedTask[] = [];
   let pending: number | undefined;
   for (let i = 0; tasks.length < numTasks - 1; i++) {
     if (i % 8 === 3) {

@@ -50,6 +50,11 @@ export const lineAt = (model: CollectiveModel, bytes: number): LinearCollectiveM
  *
  * @param bytes M, 0 or more. For an all-reduce and for each of its two halves: size of the whole vector.
  * @throws ArgumentError under the same conditions as `lineAt`.
+ * @example
+ * ```ts
+ * const model = { startupSeconds: microseconds(50), secondsPerByte: 1e-9 };
+ * console.log(collectiveSeconds(model, 1_000_000)); // 0.00105
+ * ```
  */
 export const collectiveSeconds = (model: CollectiveModel, bytes: number): number => {
   const { startupSeconds, secondsPerByte } = lineAt(model, bytes);

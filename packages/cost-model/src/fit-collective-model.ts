@@ -78,6 +78,12 @@ const withoutOutliers = (samples: readonly LinkSample[]): readonly LinkSample[] 
  * @param samples Measured times for at least two message sizes; ten or more are better.
  * @throws ArgumentError if fewer than two sizes are left.
  *
+ * @example
+ * ```ts
+ * const samples = [1e6, 2e6, 4e6].map((bytes) => ({ bytes, seconds: 1 + bytes / 1e6 }));
+ * const { startupSeconds, secondsPerByte } = fitCollectiveModel(samples);
+ * console.log(startupSeconds.toFixed(3), (secondsPerByte * 1e6).toFixed(3)); // 1.000 1.000
+ * ```
  * Source: Rousseeuw 1984, Least median of squares regression, J. Am. Stat. Assoc. 79.
  */
 export const fitCollectiveModel = (samples: readonly LinkSample[]): FittedCollectiveModel => {
@@ -117,6 +123,13 @@ const fewestSizes = 3;
  * @param samples Measured times for at least two message sizes; each piece contains three or more sizes.
  * @throws ArgumentError if fewer than two sizes are left, or if `noise` is not positive.
  *
+ * @example
+ * ```ts
+ * const seconds = (bytes: number) => (bytes < 1e5 ? 1e-5 + bytes * 1e-9 : 1e-4 + bytes * 1e-10);
+ * const sizes = Array.from({ length: 12 }, (_, i) => 1e4 * 2 ** i);
+ * const samples = sizes.map((bytes) => ({ bytes, seconds: seconds(bytes) }));
+ * console.log(fitPiecewiseCollectiveModel(samples).pieces.length); // 2
+ * ```
  * Source: Bellman 1961, On the approximation of curves by line segments using dynamic programming, Commun. ACM 4.
  */
 export const fitPiecewiseCollectiveModel = (

@@ -14,6 +14,11 @@ import { type CollectiveModel, lineAt } from "./collective-model.ts";
  * @returns c, 1 or more, as an entry of a `Slowdown`; 1 if transfers take no time in the model.
  * @throws ArgumentError without samples, or for invalid times and sizes.
  *
+ * @example
+ * ```ts
+ * const alone = { startupSeconds: 0, secondsPerByte: 1e-9 };
+ * console.log(fitSlowdown(alone, [{ bytes: 1e6, seconds: 1.5e-3 }, { bytes: 2e6, seconds: 3e-3 }])); // 1.5
+ * ```
  * Source: the model of Shi, Chu and Li, INFOCOM 2021 (ASC-WFBP), who measured 1.5 for two collectives on their network.
  */
 export const fitSlowdown = (model: CollectiveModel, together: readonly LinkSample[]): number => {

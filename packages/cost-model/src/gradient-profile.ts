@@ -51,10 +51,26 @@ export const readySeconds = ({ tensors }: GradientProfile): readonly number[] =>
   return tensors.map(({ backwardSeconds }) => (ready += backwardSeconds));
 };
 
-/** Returns the seconds of the whole backward pass. */
+/**
+ * Returns the seconds of the whole backward pass.
+ *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 4_000, backwardSeconds: 0.5 }));
+ * console.log(backwardSeconds({ tensors })); // 1
+ * ```
+ */
 export const backwardSeconds = (profile: GradientProfile): number => readySeconds(profile).at(-1) ?? 0;
 
-/** Returns the seconds of the whole forward pass. */
+/**
+ * Returns the seconds of the whole forward pass.
+ *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 4_000, backwardSeconds: 1, forwardSeconds: 0.5 }));
+ * console.log(forwardSeconds({ tensors })); // 1
+ * ```
+ */
 export const forwardSeconds = ({ tensors }: GradientProfile): number => {
   let total = 0;
   // The terms are added in the order of the forward pass, so the sum is bitwise equal to the sums that timelines
@@ -63,10 +79,26 @@ export const forwardSeconds = ({ tensors }: GradientProfile): number => {
   return total;
 };
 
-/** Returns the plan with one bucket per tensor (wait-free backpropagation). */
+/**
+ * Returns the plan with one bucket per tensor (wait-free backpropagation).
+ *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 4_000, backwardSeconds: 0.001 }));
+ * console.log(onePerTensor({ tensors })); // [['head'], ['body']]
+ * ```
+ */
 export const onePerTensor = ({ tensors }: GradientProfile): BucketPlan => tensors.map(({ path }) => [path]);
 
-/** Returns the plan with a single bucket for all gradients; an empty profile has no bucket. */
+/**
+ * Returns the plan with a single bucket for all gradients; an empty profile has no bucket.
+ *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 4_000, backwardSeconds: 0.001 }));
+ * console.log(allInOne({ tensors })); // [['head', 'body']]
+ * ```
+ */
 export const allInOne = ({ tensors }: GradientProfile): BucketPlan =>
   tensors.length === 0 ? [] : [tensors.map(({ path }) => path)];
 

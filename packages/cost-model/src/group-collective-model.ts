@@ -19,6 +19,11 @@ const maxDoublings = 34;
  * returns links.
  * @param readBack Transfer times between device memory and host, as for `collectivePricer`.
  * @throws InvariantError if no algorithm fits.
+ * @example
+ * ```ts
+ * const model = collectiveModelOfGroup({ worldSize: 4, sharesMemory: false });
+ * console.log(collectiveSeconds(model, mebibytes(1)) < collectiveSeconds(model, mebibytes(64))); // true
+ * ```
  */
 export const collectiveModelOfGroup = (
   group: GroupSelectionOptions,

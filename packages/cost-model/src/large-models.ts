@@ -5,8 +5,8 @@ export { estimateInference, type InferenceEstimate, largestInferenceBatch } from
 export type { InferenceConfiguration, WeightType } from "./large-models/inference-plan.ts";
 export { parameterCount } from "./large-models/modules.ts";
 export { type LargestBatch, largestTrainingBatch } from "./large-models/largest-batch.ts";
-export { checkShape, type ModelShape, type ResidualShape, type TransformerShape } from "./large-models/model-shape.ts";
+export { type ModelShape, type ResidualShape, type TransformerShape } from "./large-models/model-shape.ts";
 export { estimateTraining, type TrainingEstimate } from "./large-models/training.ts";
 export type { Adapters, QuantizedType } from "./large-models/operator.ts";
 export type { Precision } from "./large-models/precision.ts";
-export type { Recomputation, TrainingConfiguration, ZeroStage } from "./large-models/training-configuration.ts";
+export type { RecomputationMode, TrainingConfiguration, ZeroStage } from "./large-models/training-configuration.ts";

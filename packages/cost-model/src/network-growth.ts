@@ -31,6 +31,11 @@ export interface FittedNetworkGrowth {
 /**
  * Compute the seconds per byte of a network of `numHosts` hosts: b · (1 + g · log2(numHosts / n)) with b measured at n
  * hosts. For fewer than n hosts the result is b.
+ *
+ * @example
+ * ```ts
+ * console.log(grownSecondsPerByte(8, { numHosts: 2, sharePerDoubling: 0.5 }, 4)); // 12
+ * ```
  */
 export const grownSecondsPerByte = (
   secondsPerByte: number,
@@ -46,6 +51,12 @@ export const grownSecondsPerByte = (
  * @param samples Measurements at two or more numbers of hosts.
  * @throws ArgumentError for fewer than two numbers of hosts, values that are not finite and positive, and samples that
  * scatter so widely that the best line has b = 0.
+ * @example
+ * ```ts
+ * const samples = [{ numHosts: 2, secondsPerByte: 1 }, { numHosts: 4, secondsPerByte: 2 }];
+ * const { secondsPerByte, growth } = fitNetworkGrowth(samples);
+ * console.log(secondsPerByte.toFixed(2), growth.sharePerDoubling.toFixed(2)); // 1.00 1.00
+ * ```
  */
 export const fitNetworkGrowth = (samples: readonly GrowthSample[]): FittedNetworkGrowth => {
   const wrong = samples.find(

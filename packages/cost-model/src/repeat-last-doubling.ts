@@ -15,6 +15,11 @@ export interface MeasuredStep {
  *
  * @param measured Measured steps. Several measurements with the same number of ranks are averaged.
  * @throws ArgumentError without a measurement of fewer ranks, and for values that are not positive and finite.
+ * @example
+ * ```ts
+ * const measured = [{ ranks: 4, stepSeconds: 1 }, { ranks: 8, stepSeconds: 1.25 }];
+ * console.log(repeatLastDoubling(measured, 16)); // 1.5625
+ * ```
  */
 export const repeatLastDoubling = (measured: readonly MeasuredStep[], ranks: number): number => {
   const wrong = measured.find(

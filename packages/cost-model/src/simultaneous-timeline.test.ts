@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { groupings, models, planned, profileOf, profiles } from "../test/profiles.ts";
 import { allInOne, onePerTensor } from "./gradient-profile.ts";
 import { planSimultaneous } from "./planners/asc.ts";
-import { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
+import { planMgWfbpOptimal } from "./planners/mg-wfbp-exact.ts";
 import { simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
 import { timelineOf } from "./timeline.ts";
 
@@ -77,7 +77,7 @@ describe("planSimultaneous", () => {
         const end = (plan: readonly (readonly string[])[]): number =>
           simultaneousTimeline(profile, plan, model, twoAtOnce).communicationEndSeconds;
         const found = end(planSimultaneous(profile, model, twoAtOnce));
-        for (const plan of [mergeOptimally(profile, model), onePerTensor(profile), allInOne(profile)])
+        for (const plan of [planMgWfbpOptimal(profile, model), onePerTensor(profile), allInOne(profile)])
           expect(found).toBeLessThanOrEqual(end(plan));
         const best = Math.min(...[...groupings(profile)].map(end));
         expect(found).toBeGreaterThanOrEqual(best);

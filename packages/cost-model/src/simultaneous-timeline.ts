@@ -14,6 +14,11 @@ export type Slowdown = readonly number[];
 /**
  * Published slowdown: two concurrent all-reduces take a + 1.5 · b · M each on 10 Gbit/s Ethernet. Source: Shi, Chu and
  * Li, INFOCOM 2021 (ASC-WFBP).
+ *
+ * @example
+ * ```ts
+ * console.log(twoAtOnce); // [1, 1.5]
+ * ```
  */
 export const twoAtOnce: Slowdown = [1, 1.5];
 
@@ -92,6 +97,12 @@ export const simultaneously = (
  * @param slowdown Slowdown measured by `fitSlowdown`, or `twoAtOnce`.
  * @throws ArgumentError for a plan that does not fit the profile, or invalid slowdowns.
  *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));
+ * const model = { startupSeconds: 1, secondsPerByte: 1e-3 };
+ * console.log(simultaneousTimeline({ tensors }, [["head"], ["body"]], model, twoAtOnce).communicationEndSeconds); // 4
+ * ```
  * Source: Shi, Chu and Li, Exploiting simultaneous communications to accelerate data parallel distributed deep
  * learning, INFOCOM 2021.
  */

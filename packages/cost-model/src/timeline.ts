@@ -76,6 +76,12 @@ export const inTurn = (
  *
  * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible values.
  *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));
+ * const model = { startupSeconds: 1, secondsPerByte: 1e-3 };
+ * console.log(timelineOf({ tensors }, [["head"], ["body"]], model).exposedSeconds); // 3
+ * ```
  * Source: Shi et al. 2018, arXiv 1805.03812 (S-SGD as a DAG); Zhang et al. 2017, arXiv 1706.03292 (wait-free
  * backpropagation).
  */
@@ -91,6 +97,11 @@ export const timelineOf = (profile: GradientProfile, plan: BucketPlan, model: Co
  *
  * @param communicationSeconds t_c, total seconds of all collectives of the plan.
  *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));
+ * console.log(overlapBound({ tensors }, 2)); // 2
+ * ```
  * Source: the bound by which Shi et al. normalize their plots (MG-WFBP, arXiv 1912.09268).
  */
 export const overlapBound = (profile: GradientProfile, communicationSeconds: number): number => {

@@ -1,13 +1,7 @@
 import { describe, expect, test } from "vitest";
-import {
-  allInOne,
-  type LinearCollectiveModel,
-  mergeGreedy,
-  mergeOptimally,
-  onePerTensor,
-  readySeconds,
-  timelineOf,
-} from "../src/index.ts";
+import { allInOne, type LinearCollectiveModel, onePerTensor, timelineOf } from "../src/index.ts";
+import { planMgWfbp, planMgWfbpOptimal } from "../src/planners.ts";
+import { readySeconds } from "../src/gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 import { googLeNet, tracedLayers } from "@skein/published-measurements";
 
@@ -83,7 +77,7 @@ describe.each(rows)("the trace over $link", ({ model, numBuckets, ...ends }) => 
   test("ends as published: one per tensor, all in one, optimal", () => {
     expect(milliseconds(onePerTensor(googLeNet), model)).toBeCloseTo(ends.onePerTensor, 1);
     expect(milliseconds(allInOne(googLeNet), model)).toBeCloseTo(ends.allInOne, 1);
-    const plan = mergeOptimally(googLeNet, model);
+    const plan = planMgWfbpOptimal(googLeNet, model);
     expect(Math.abs(milliseconds(plan, model) - ends.optimal)).toBeLessThan(0.01);
     expect(plan).toHaveLength(numBuckets);
   });
@@ -91,6 +85,6 @@ describe.each(rows)("the trace over $link", ({ model, numBuckets, ...ends }) => 
 
 test("the published greedy makes nine buckets with the trace's own link, and ends at 206.3 ms", () => {
   const { model } = rows[0]!;
-  expect(mergeGreedy(googLeNet, model)).toHaveLength(9);
-  expect(milliseconds(mergeGreedy(googLeNet, model), model)).toBeCloseTo(206.3, 1);
+  expect(planMgWfbp(googLeNet, model)).toHaveLength(9);
+  expect(milliseconds(planMgWfbp(googLeNet, model), model)).toBeCloseTo(206.3, 1);
 });

@@ -6,12 +6,11 @@ import {
   type GradientProfile,
   mebibytes,
   onePerTensor,
-  partitionsOfSize,
-  planByteScheduler,
-  priorityTimeline,
-  readySeconds,
   timelineOf,
 } from "../src/index.ts";
+import { partitionsOfSize } from "../src/simulated-only/byte-scheduler.ts";
+import { planByteScheduler, priorityTimeline } from "../src/planners.ts";
+import { readySeconds } from "../src/gradient-profile.ts";
 import { models, profileOf, profiles } from "./profiles.ts";
 import { googLeNet } from "@skein/published-measurements";
 

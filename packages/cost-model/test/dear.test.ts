@@ -4,15 +4,13 @@ import {
   allInOne,
   backwardSeconds,
   collectiveSeconds,
-  dearTimeline,
   forwardSeconds,
   type GradientProfile,
-  halvesOf,
   onePerTensor,
-  planDear,
-  plannedBuckets,
   timelineOf,
 } from "../src/index.ts";
+import { dearTimeline, halvesOf, planDear } from "../src/planners.ts";
+import { plannedBuckets } from "../src/gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 import { models, planned, profileOf, profiles } from "./profiles.ts";
 

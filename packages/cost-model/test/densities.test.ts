@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { collectiveSeconds, type LagsOptions, planLags, timelineOf } from "../src/index.ts";
+import { collectiveSeconds, timelineOf } from "../src/index.ts";
+import { type LagsOptions, planLags } from "../src/planners.ts";
 import { profileOf } from "./profiles.ts";
 import { googLeNet } from "@skein/published-measurements";
 

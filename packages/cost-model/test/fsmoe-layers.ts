@@ -1,5 +1,6 @@
 import { fsmoeModels, fsmoeTestbeds } from "@skein/published-measurements";
-import type { LinearCollectiveModel, MoeLayerPass } from "../src/index.ts";
+import type { LinearCollectiveModel } from "../src/index.ts";
+import type { MoeLayerPass } from "../src/planners.ts";
 
 /** Sizes of a layer of experts, with the symbols of publications. */
 export interface LayerSizes {

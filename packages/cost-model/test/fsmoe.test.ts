@@ -1,6 +1,8 @@
 import { type FsmoeLayerTimes, fsmoeLayerTimes, fsmoeTestbeds } from "@skein/published-measurements";
 import { describe, expect, test } from "vitest";
-import { backwardOf, chunkSeconds, collectiveSeconds, type IntraNodeOrder, planPipeline } from "../src/index.ts";
+import { backwardOf, chunkSeconds } from "../src/planners/moe/layer-pass.ts";
+import { collectiveSeconds } from "../src/index.ts";
+import { type IntraNodeOrder, planPipeline } from "../src/planners.ts";
 import { correctedModel, passOf, publishedPass } from "./fsmoe-layers.ts";
 
 const nameOf = ({ testbed, model, pass }: FsmoeLayerTimes): string => `${testbed}, ${model}, ${pass}`;

@@ -1,7 +1,7 @@
-import type { Device } from "../src/hardware/hardware.ts";
+import type { ComputeDevice } from "../src/hardware/hardware.ts";
 
 /** For tests: returns a device with round numbers; `replaced` replaces some of its values. */
-export const madeUpDevice = (replaced: Partial<Device> = {}): Device => ({
+export const madeUpDevice = (replaced: Partial<ComputeDevice> = {}): ComputeDevice => ({
   name: "device",
   kind: "cpu",
   source: "made up",

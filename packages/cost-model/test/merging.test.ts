@@ -5,14 +5,12 @@ import {
   type CollectiveModel,
   type GradientProfile,
   type LinearCollectiveModel,
-  mergeGreedy,
-  mergeOptimally,
   onePerTensor,
-  planSimultaneous,
   simultaneousTimeline,
   timelineOf,
   twoAtOnce,
 } from "../src/index.ts";
+import { planMgWfbp, planMgWfbpOptimal, planSimultaneous } from "../src/planners.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 import { groupings, models, profileOf, profiles } from "./profiles.ts";
 
@@ -29,11 +27,11 @@ const pieces: CollectiveModel = {
   ],
 };
 
-describe("mergeOptimally", () => {
+describe("planMgWfbpOptimal", () => {
   test("ends as early as the best of all groupings, for any model", () => {
     fc.assert(
       fc.property(profiles({ most: 10 }), fc.oneof(models, fc.constant(pieces)), (profile, model) => {
-        const plan = mergeOptimally(profile, model);
+        const plan = planMgWfbpOptimal(profile, model);
         expect(plan.flat()).toEqual(profile.tensors.map(({ path }) => path));
         expect(endOf(profile, plan, model)).toBe(bestEnd(profile, model));
       }),
@@ -44,8 +42,8 @@ describe("mergeOptimally", () => {
   test("is not slower than one per tensor, all in one, and greedy, also with many tensors", () => {
     fc.assert(
       fc.property(profiles({ most: 60 }), models, (profile, model) => {
-        const best = endOf(profile, mergeOptimally(profile, model), model);
-        for (const plan of [onePerTensor(profile), allInOne(profile), mergeGreedy(profile, model)])
+        const best = endOf(profile, planMgWfbpOptimal(profile, model), model);
+        for (const plan of [onePerTensor(profile), allInOne(profile), planMgWfbp(profile, model)])
           expect(best).toBeLessThanOrEqual(endOf(profile, plan, model));
       }),
     );
@@ -55,19 +53,19 @@ describe("mergeOptimally", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), models, (profile, { secondsPerByte }) => {
         const noStartup = { startupSeconds: 0, secondsPerByte };
-        expect(endOf(profile, mergeOptimally(profile, noStartup), noStartup)).toBe(
+        expect(endOf(profile, planMgWfbpOptimal(profile, noStartup), noStartup)).toBe(
           endOf(profile, onePerTensor(profile), noStartup),
         );
         const endless = { startupSeconds: 1e9, secondsPerByte };
-        expect(mergeOptimally(profile, endless)).toHaveLength(1);
-        expect(mergeGreedy(profile, endless)).toHaveLength(1);
+        expect(planMgWfbpOptimal(profile, endless)).toHaveLength(1);
+        expect(planMgWfbp(profile, endless)).toHaveLength(1);
       }),
     );
   });
 
   test("prefers the larger last bucket among equal ends", () => {
     const profile = profileOf([1, 1, 1].map((bytes) => ({ bytes, backwardSeconds: 1 })));
-    expect(mergeOptimally(profile, { startupSeconds: 0, secondsPerByte: 0 })).toEqual([["t0", "t1", "t2"]]);
+    expect(planMgWfbpOptimal(profile, { startupSeconds: 0, secondsPerByte: 0 })).toEqual([["t0", "t1", "t2"]]);
   });
 
   test("if bytes cost nothing, only ready times and the number of buckets matter", () => {
@@ -75,9 +73,9 @@ describe("mergeOptimally", () => {
       fc.property(profiles({ least: 1 }), fc.nat(12), (profile, startupSeconds) => {
         const model = { startupSeconds, secondsPerByte: 0 };
         const heavier = { tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: 7 * tensor.bytes + 1 })) };
-        expect(mergeOptimally(heavier, model)).toEqual(mergeOptimally(profile, model));
+        expect(planMgWfbpOptimal(heavier, model)).toEqual(planMgWfbpOptimal(profile, model));
         // In any plan, the last gradient is ready at the end of the backward pass, and at least one start-up follows.
-        const last = timelineOf(profile, mergeOptimally(profile, model), model);
+        const last = timelineOf(profile, planMgWfbpOptimal(profile, model), model);
         expect(last.exposedSeconds).toBe(startupSeconds);
       }),
     );
@@ -86,7 +84,7 @@ describe("mergeOptimally", () => {
   test("its end increases with a, b and every value of the profile", () => {
     fc.assert(
       fc.property(profiles({ least: 1 }), models, fc.nat(9), (profile, model, at) => {
-        const end = (p: GradientProfile, m: CollectiveModel): number => endOf(p, mergeOptimally(p, m), m);
+        const end = (p: GradientProfile, m: CollectiveModel): number => endOf(p, planMgWfbpOptimal(p, m), m);
         const before = end(profile, model);
         expect(end(profile, { ...model, startupSeconds: model.startupSeconds + 2 })).toBeGreaterThanOrEqual(before);
         expect(end(profile, { ...model, secondsPerByte: model.secondsPerByte + 1 })).toBeGreaterThanOrEqual(before);
@@ -107,8 +105,10 @@ describe("mergeOptimally", () => {
       fc.property(profiles(), models, (profile, { startupSeconds, secondsPerByte }) => {
         const twice = { tensors: profile.tensors.map((t) => ({ ...t, backwardSeconds: 2 * t.backwardSeconds })) };
         const twiceModel = { startupSeconds: 2 * startupSeconds, secondsPerByte: 2 * secondsPerByte };
-        expect(mergeOptimally(twice, twiceModel)).toEqual(mergeOptimally(profile, { startupSeconds, secondsPerByte }));
-        expect(mergeGreedy(twice, twiceModel)).toEqual(mergeGreedy(profile, { startupSeconds, secondsPerByte }));
+        expect(planMgWfbpOptimal(twice, twiceModel)).toEqual(
+          planMgWfbpOptimal(profile, { startupSeconds, secondsPerByte }),
+        );
+        expect(planMgWfbp(twice, twiceModel)).toEqual(planMgWfbp(profile, { startupSeconds, secondsPerByte }));
       }),
     );
   });
@@ -138,10 +138,10 @@ describe("gradients that are averaged over different ranks", () => {
       return messages.reverse();
     });
   const planners = [
-    ["exact", mergeOptimally],
-    ["greedy", mergeGreedy],
+    ["exact", planMgWfbpOptimal],
+    ["greedy", planMgWfbp],
     ["simultaneous", (profile, model, options) => planSimultaneous(profile, model, twoAtOnce, options)],
-  ] as const satisfies readonly (readonly [string, typeof mergeGreedy])[];
+  ] as const satisfies readonly (readonly [string, typeof planMgWfbp])[];
 
   test.each(planners)("never share a bucket, and each is in one: %s", (_name, plan) => {
     fc.assert(
@@ -167,29 +167,29 @@ describe("gradients that are averaged over different ranks", () => {
     },
   );
 
-  test("mergeOptimally ends as early as the best of all groupings of neighbors", () => {
+  test("planMgWfbpOptimal ends as early as the best of all groupings of neighbors", () => {
     fc.assert(
       fc.property(mixed, fc.oneof(models, fc.constant(pieces)), ({ profile, apart }, model) => {
         const best = Math.min(...[...groupings(profile)].map((plan) => endOf(profile, split(plan, apart), model)));
-        expect(endOf(profile, mergeOptimally(profile, model, { apart }), model)).toBe(best);
+        expect(endOf(profile, planMgWfbpOptimal(profile, model, { apart }), model)).toBe(best);
       }),
     );
   });
 
-  test("planSimultaneous then ends no later than mergeOptimally", () => {
+  test("planSimultaneous then ends no later than planMgWfbpOptimal", () => {
     const end = (profile: GradientProfile, plan: BucketPlan, model: LinearCollectiveModel): number =>
       simultaneousTimeline(profile, plan, model, twoAtOnce).communicationEndSeconds;
     fc.assert(
       fc.property(mixed, models, ({ profile, apart }, model) => {
         const plan = planSimultaneous(profile, model, twoAtOnce, { apart });
-        const other = mergeOptimally(profile, model, { apart });
+        const other = planMgWfbpOptimal(profile, model, { apart });
         expect(end(profile, plan, model)).toBeLessThanOrEqual(end(profile, other, model) * (1 + 1e-12));
       }),
     );
   });
 });
 
-describe("mergeGreedy", () => {
+describe("planMgWfbp", () => {
   test("is not optimal: it ends at 9, and the optimum at 8", () => {
     const profile = profileOf([
       { bytes: 1, backwardSeconds: 1 },
@@ -197,16 +197,16 @@ describe("mergeGreedy", () => {
       { bytes: 1, backwardSeconds: 2 },
     ]);
     const model = { startupSeconds: 2, secondsPerByte: 1 };
-    expect(mergeGreedy(profile, model)).toEqual([["t0", "t1"], ["t2"]]);
-    expect(endOf(profile, mergeGreedy(profile, model), model)).toBe(9);
-    expect(mergeOptimally(profile, model)).toEqual([["t0"], ["t1", "t2"]]);
-    expect(endOf(profile, mergeOptimally(profile, model), model)).toBe(8);
+    expect(planMgWfbp(profile, model)).toEqual([["t0", "t1"], ["t2"]]);
+    expect(endOf(profile, planMgWfbp(profile, model), model)).toBe(9);
+    expect(planMgWfbpOptimal(profile, model)).toEqual([["t0"], ["t1", "t2"]]);
+    expect(endOf(profile, planMgWfbpOptimal(profile, model), model)).toBe(8);
   });
 
   test("contains every tensor once, in ready order", () => {
     fc.assert(
       fc.property(profiles(), models, (profile, model) => {
-        expect(mergeGreedy(profile, model).flat()).toEqual(profile.tensors.map(({ path }) => path));
+        expect(planMgWfbp(profile, model).flat()).toEqual(profile.tensors.map(({ path }) => path));
       }),
     );
   });

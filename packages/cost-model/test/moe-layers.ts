@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { models } from "./profiles.ts";
-import type { ChunkSeconds, LayerCollective, LayerSchedule, MoeLayerPass } from "../src/index.ts";
+import type { ChunkSeconds, LayerCollective, LayerSchedule, MoeLayerPass } from "../src/planners.ts";
 
 /** Integers, so that every sum is exact; often small, so that comparisons meet equal values. */
 export const times: fc.Arbitrary<number> = fc.oneof(fc.nat(4), fc.nat(60), fc.nat(4000));

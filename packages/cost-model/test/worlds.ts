@@ -1,18 +1,28 @@
 import { meshPartition } from "@skein/collectives";
 import fc from "fast-check";
-import type { CollectiveTask, Phase, Program, SimulatedWorld, Task } from "../src/simulation/task.ts";
+import type {
+  CollectiveTask,
+  CollectivePhase,
+  Program,
+  SimulatedWorld,
+  SimulatedTask,
+} from "../src/simulation/task.ts";
 
-export const phase = (transferSeconds: number, startupSeconds = 0, stream: Phase["stream"] = "inter-node"): Phase => ({
+export const phase = (
+  transferSeconds: number,
+  startupSeconds = 0,
+  stream: CollectivePhase["stream"] = "inter-node",
+): CollectivePhase => ({
   stream,
   startupSeconds,
   transferSeconds,
 });
 /** Short functions to create tasks. */
-export const compute = (name: string, seconds: number): Task => ({ kind: "compute", name, seconds });
+export const compute = (name: string, seconds: number): SimulatedTask => ({ kind: "compute", name, seconds });
 export const allReduce = (
   name: string,
   axis: string,
-  phases: readonly Phase[],
+  phases: readonly CollectivePhase[],
   more: Partial<CollectiveTask> = {},
 ): CollectiveTask => ({
   kind: "collective",
@@ -23,7 +33,7 @@ export const allReduce = (
   phases,
   ...more,
 });
-export const wait = (index: number, previous = false): Task => ({ kind: "wait", for: index, previous });
+export const wait = (index: number, previous = false): SimulatedTask => ({ kind: "wait", for: index, previous });
 
 /** A task that all ranks have in common, before it is adapted to a rank. */
 interface Sketch {
@@ -50,7 +60,7 @@ export interface WorldLimits {
   readonly isolated?: boolean;
 }
 
-const phasesOf = (levels: number, seconds: number): Phase[] =>
+const phasesOf = (levels: number, seconds: number): CollectivePhase[] =>
   (["intra-node", "inter-node", "intra-node"] as const)
     .slice(levels === 1 ? 1 : 0, levels === 0 ? 0 : levels === 1 ? 2 : levels)
     .map((stream, i) => ({
@@ -64,7 +74,7 @@ const phasesOf = (levels: number, seconds: number): Phase[] =>
  * for the remaining collectives are in the next step, or at the end.
  */
 const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boolean): Program => {
-  const tasks: Task[] = [];
+  const tasks: SimulatedTask[] = [];
   const outstanding: number[] = [];
   const leftOver: number[] = [];
   let last = -1;
@@ -93,7 +103,7 @@ const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boole
     }
   }
   leftOver.push(...outstanding);
-  return [...tasks, ...leftOver.map((index): Task => ({ kind: "wait", for: index, previous: waitsInNext }))];
+  return [...tasks, ...leftOver.map((index): SimulatedTask => ({ kind: "wait", for: index, previous: waitsInNext }))];
 };
 
 /**

@@ -15,7 +15,15 @@ interface Block {
 /** Returns the size in bytes of a block of `bytes` bytes after alignment. */
 export const alignUp = (bytes: number): number => Math.max(alignment, Math.ceil(bytes / alignment) * alignment);
 
-/** Creates the single memory that all ranks of a process share. Page 0 stays unused, so that no block has address 0. */
+/**
+ * Creates the single memory that all ranks of a process share. Page 0 stays unused, so that no block has address 0.
+ *
+ * @example
+ * ```ts
+ * const memory = createSharedMemory(2 ** 24); // grows up to 16 MiB
+ * console.log(memory.buffer instanceof SharedArrayBuffer); // true
+ * ```
+ */
 export const createSharedMemory = (maximumBytes: number = 65536 * pageBytes): WasmMemory =>
   new WebAssembly.Memory({ initial: 1, maximum: Math.floor(maximumBytes / pageBytes), shared: true });
 

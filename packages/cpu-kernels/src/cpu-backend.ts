@@ -11,17 +11,17 @@ import {
   ArrayLedger,
   type CompileOptions,
   type Executable,
+  expandCompositions,
   hostArrayType,
   kernelNodeOf,
-  optimize,
-  planMemory,
-  expandCompositions,
   kernelTable,
   missingKernelReason,
+  optimize,
+  planMemory,
+  roleOf,
   type WasmMemory,
   type WasmModule,
   widenHalf,
-  roleOf,
 } from "@skein/tensor-core/backend";
 import type { Blas } from "./blas.ts";
 import { Arena, createSharedMemory } from "./arena.ts";
@@ -30,7 +30,7 @@ import { hasInstruction } from "./fused-lowering.ts";
 import { TILE } from "../assembly/fused-blocks.ts";
 import type { Kernel } from "./kernel.ts";
 import type { WasmExports } from "./wasm-exports.ts";
-import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
+import { type KernelTable, kernels as ownKernels } from "./kernel-table.ts";
 import { soloTeam, type Team, TeamFunctions } from "./team/team.ts";
 import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./wasm-build.ts";
 
@@ -72,8 +72,16 @@ export interface CpuBackend extends Backend {
   close(): Promise<void>;
 }
 
-/** Returns all reasons why an optimized graph cannot run on this backend. Empty if the graph can run. */
-export const unsupportedReasons = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
+/**
+ * Returns all reasons why an optimized graph cannot run on this backend. Empty if the graph can run.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(unsupportedOnCpu(prepareForCpu(graph))); // []
+ * ```
+ */
+export const unsupportedOnCpu = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     if (roleOf(node) !== undefined) return [];
     const kernel = kernels[node.op];
@@ -85,7 +93,7 @@ export const unsupportedReasons = (graph: Graph, kernels: KernelTable = ownKerne
 };
 
 const checkSupport = (graph: Graph, kernels: KernelTable): void => {
-  const reasons = unsupportedReasons(graph, kernels);
+  const reasons = unsupportedOnCpu(graph, kernels);
   if (reasons.length > 0)
     throw new UnsupportedError(
       `the cpu backend cannot run this graph:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,
@@ -100,6 +108,12 @@ const expand = (source: Graph, kernels: KernelTable): Graph =>
 /**
  * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel or
  * instruction, the standard passes run, and 16-bit products are widened.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(multiply(x, 2), 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(prepareForCpu(graph).nodes.some(({ op }) => op === "fused")); // true
+ * ```
  */
 export const prepareForCpu = (
   source: Graph,
@@ -157,7 +171,13 @@ export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend
  *
  * @throws HostError if WebAssembly has no shared memory. A page that is not cross-origin isolated has shared memory for
  * one thread only. @throws HelperError if a helper thread cannot be started.
- * @example const backend = await createCpuBackend({ threads: 2 });
+ * @example
+ * ```ts
+ * const backend = await createCpuBackend(); // { threads: 2 } adds a thread
+ * const layer = jit((x: Tensor, w: Tensor) => relu(matmul(x, w)), backend);
+ * const y = await layer(NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, -1, 0, 1], [2, 2]));
+ * console.log((await backend.download(y)).toNumbers()); // [1, 1, 3, 1]
+ * ```
  */
 export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise<CpuBackend> => {
   const { blas, threads = 1 } = options;

@@ -5,11 +5,11 @@ export {
   type CpuBackendOptions,
   createCpuBackend,
   prepareForCpu,
-  unsupportedReasons,
+  unsupportedOnCpu,
 } from "./cpu-backend.ts";
 export { HostError, OutOfMemoryError } from "./errors.ts";
 export { javascriptKernel, type JavaScriptKernelRule } from "./javascript-kernel.ts";
-export type { Kernel, KernelCall } from "./kernel.ts";
+export type { Kernel as CpuKernel, KernelCall } from "./kernel.ts";
 export type { WasmExports } from "./wasm-exports.ts";
-export type { KernelTable } from "./kernel-table.ts";
+export type { KernelTable as CpuKernelTable } from "./kernel-table.ts";
 export { compileWasm, detectBuild, type WasmBuild } from "./wasm-build.ts";

@@ -25,11 +25,16 @@ export interface JavaScriptKernelRule {
  * @throws OperatorError if the function is asynchronous: a graph's kernels run in sequence, and the memory changes
  * after the call.
  * @example
- * const kernel = javascriptKernel({
- *   op: mish.operator.name,
- *   run: ([x], [y]) => x.forEach((v, i) => { y[i] = v * Math.tanh(Math.log1p(Math.exp(v))); }),
+ * ```ts
+ * const cube = defineOperator({
+ *   name: "acme/cube",
+ *   infer: ([x]) => [x!],
+ *   reference: ([x]) => [x!.data.map((value) => value ** 3)],
  * });
- * const backend = await createCpuBackend({ kernels: [kernel] });
+ * const run = ([x]: readonly Float32Array[], [y]: readonly Float32Array[]) => x!.forEach((v, i) => (y![i] = v ** 3));
+ * const kernel = javascriptKernel({ op: cube.operator.name, run: run as never });
+ * console.log(kernel.op); // acme/cube
+ * ```
  */
 export const javascriptKernel = ({ op, refuses, run }: JavaScriptKernelRule): Kernel => ({
   op,

@@ -28,6 +28,11 @@ const hasSharedMemory = (): boolean => {
  * Returns the fastest build that this host supports.
  *
  * @throws HostError if WebAssembly has no shared memory.
+ * @example
+ * ```ts
+ * const module = await compileWasm(await detectBuild());
+ * console.log(module instanceof WebAssembly.Module); // true
+ * ```
  */
 export const detectBuild = async (): Promise<WasmBuild> => {
   if (!hasSharedMemory())
@@ -38,7 +43,15 @@ export const detectBuild = async (): Promise<WasmBuild> => {
   return (await simd()) ? "simd" : "scalar";
 };
 
-/** Compile a build. The module can be posted to workers, which then need not compile it. */
+/**
+ * Compile a build. The module can be posted to workers, which then need not compile it.
+ *
+ * @example
+ * ```ts
+ * const module = await compileWasm("scalar");
+ * console.log(module instanceof WebAssembly.Module); // true
+ * ```
+ */
 export const compileWasm = async (build: WasmBuild): Promise<WasmModule> => {
   const { wasmBase64 } = await sources[build]();
   return WebAssembly.compile(Uint8Array.from(atob(wasmBase64), (character) => character.charCodeAt(0)));

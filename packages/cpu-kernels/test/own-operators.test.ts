@@ -1,4 +1,4 @@
-import { createCpuBackend, createSharedMemory, javascriptKernel, type Kernel } from "@skein/cpu-kernels";
+import { createCpuBackend, createSharedMemory, javascriptKernel, type CpuKernel } from "@skein/cpu-kernels";
 import {
   add,
   ArgumentError,
@@ -54,7 +54,7 @@ const runningMaxKernel = javascriptKernel({
   },
 });
 
-const open = (kernels: readonly Kernel[] = [mishKernel, runningMaxKernel]) =>
+const open = (kernels: readonly CpuKernel[] = [mishKernel, runningMaxKernel]) =>
   createCpuBackend({ memory: createSharedMemory(64 * 2 ** 20), kernels });
 const numbers = async (results: Promise<readonly NdArray[]>): Promise<number[][]> =>
   (await results).map((each) => Array.from(each.toNumbers()));
@@ -205,7 +205,7 @@ describe("user-defined operators on the CPU", () => {
   });
 
   test("leaves no memory allocated if a kernel cannot be bound", async () => {
-    const failing: Kernel = {
+    const failing: CpuKernel = {
       op: runningMax.operator.name,
       scratchBytes: () => 4096,
       bind: () => {

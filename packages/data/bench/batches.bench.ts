@@ -4,7 +4,7 @@ import { measure, printMeasurement } from "@skein/measuring";
 import {
   type Batch,
   gatherBatch,
-  makeRecords,
+  byteRecords,
   type Records,
   sampleBytes,
   textRecords,
@@ -20,7 +20,7 @@ const shared = (count: number): Uint8Array => {
 };
 
 const numImages = 60_000;
-const images = makeRecords(numImages, {
+const images = byteRecords(numImages, {
   inputs: { bytes: shared(numImages * 784), offsetBytes: 0, strideBytes: 784, dtype: "u8", shape: [28, 28, 1] },
   labels: { bytes: shared(numImages * 4), offsetBytes: 0, strideBytes: 4, dtype: "i32", shape: [] },
 });

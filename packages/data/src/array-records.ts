@@ -2,7 +2,7 @@ import { bytesPerElement, elementCount, formatShape, NdArray } from "@skein/tens
 import { excerpt, leavesByPath } from "@skein/tensor-core/backend";
 import { batchTree, type NamedTree } from "./batch-tree.ts";
 import { DataError } from "./errors.ts";
-import { makeRecords, type Records } from "./records.ts";
+import { byteRecords, type Records } from "./records.ts";
 
 /**
  * Makes samples from arrays without a copy: later writes to an array also change batches. The first dimension of each
@@ -10,9 +10,13 @@ import { makeRecords, type Records } from "./records.ts";
  * with names at its root. A field of the records is named by the path of its array, such as `query.tokens`.
  *
  * @throws DataError if arrays have different numbers of samples, or if there are no arrays.
- * @example const train = arrayRecords({ inputs: NdArray.from(features, [1000, 4]), labels: NdArray.from(classes,
- * [1000], "i32") });
  * @example const pairs = arrayRecords({ query: { tokens, lengths }, document: pixels });
+ * @example
+ * ```ts
+ * const inputs = NdArray.from([1, 2, 3, 4, 5, 6], [3, 2]);
+ * const records = arrayRecords({ inputs, labels: NdArray.from([0, 1, 0], [3], "i32") });
+ * console.log(records.count, gatherBatch(records, [2, 0])["inputs"]!.toNumbers()); // 3 [5, 6, 1, 2]
+ * ```
  */
 export const arrayRecords = (arrays: NamedTree<NdArray>): Records => {
   const entries = [...leavesByPath<unknown>(arrays)];
@@ -38,5 +42,5 @@ export const arrayRecords = (arrays: NamedTree<NdArray>): Records => {
     }),
   );
   batchTree(fields); // throws unless the paths form one tree
-  return makeRecords(first[1].shape[0]!, fields);
+  return byteRecords(first[1].shape[0]!, fields);
 };

@@ -34,8 +34,12 @@ const listed = <Leaf>(children: readonly (readonly [string, Tree<Leaf>])[]): Tre
  * children named 0, 1, …, n − 1 become a list.
  *
  * @throws DataError if one path is a prefix of another.
- * @example batchTree({ "query.tokens": a, "query.length": b, labels: c }) // { query: { tokens: a, length: b }, labels:
- * c }
+ * @example
+ * ```ts
+ * const [tokens, length, labels] = [[1, 2], [2], [0]].map((numbers) => NdArray.from(numbers));
+ * const tree = batchTree({ "query.tokens": tokens!, "query.length": length!, labels: labels! });
+ * console.log(Object.keys(tree), Object.keys(tree["query"]!)); // ['query', 'labels'] ['tokens', 'length']
+ * ```
  */
 export const batchTree = <Leaf>(leaves: Leaves<Leaf>): NamedTree<Leaf> =>
   Object.fromEntries(

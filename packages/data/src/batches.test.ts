@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { evaluationBatches, trainingBatches } from "./batches.ts";
 import { epochOrder, positionOf, stepsPerEpoch } from "./order.ts";
-import { makeRecords } from "./records.ts";
+import { byteRecords } from "./records.ts";
 
 const world = fc.record({
   perRank: fc.integer({ min: 1, max: 5 }),
@@ -83,7 +83,7 @@ describe("laws of evaluation batches", () => {
     fc.assert(
       fc.property(world, ({ perRank, worldSize, extra }) => {
         const count = extra + 1;
-        const records = makeRecords(count, {
+        const records = byteRecords(count, {
           id: {
             bytes: Uint8Array.from({ length: count }, (_, i) => i),
             offsetBytes: 0,

@@ -1,8 +1,8 @@
 import { NdArray } from "@skein/tensor-core";
-import { advance, type DataPosition, epochOrder, type Shard, shardRange, stepsPerEpoch } from "./order.ts";
+import { advance, type DataPosition, epochOrder, type DataShard, shardRange, stepsPerEpoch } from "./order.ts";
 import { type Batch, gatherBatch, type Records } from "./records.ts";
 
-export interface TrainingOptions extends Shard {
+export interface TrainingOptions extends DataShard {
   /** Global batch size: number of samples over all ranks. */
   readonly batchSize: number;
   readonly seed: number;
@@ -20,7 +20,13 @@ export interface BatchIndices {
  * Yields training batches endlessly. Each epoch has a new random order, and contains each sample at most once, because
  * the last partial batch is dropped.
  *
- * @example for (const { indices } of trainingBatches(60_000, { batchSize: 64, seed: 1, rank: 0, worldSize: 2 })) …
+ * @example
+ * ```ts
+ * for (const { position, indices } of trainingBatches(8, { batchSize: 4, seed: 1, rank: 0, worldSize: 2 })) {
+ *   console.log(indices.length); // 2
+ *   if (position.step === 0) break;
+ * }
+ * ```
  */
 export function* trainingBatches(
   count: number,
@@ -42,7 +48,7 @@ export interface EvaluationBatch {
   readonly validCount: number;
 }
 
-export interface EvaluationOptions extends Shard {
+export interface EvaluationOptions extends DataShard {
   readonly batchSize: number;
   /**
    * Whether all ranks receive the same number of batches, for models with collectives. The last batches may contain
@@ -82,6 +88,13 @@ export function* evaluationIndices(
  * Yields each sample once, in file order, in batches of equal size. The last batch is padded with copies of sample 0,
  * which `mask` excludes. Each rank receives a contiguous part of each global batch. Each rank receives a first batch,
  * even if it contains only padding.
+ *
+ * @example
+ * ```ts
+ * const records = arrayRecords({ inputs: NdArray.from([1, 2, 3], [3, 1]) });
+ * const batches = [...evaluationBatches(records, { batchSize: 2, rank: 0, worldSize: 1 })];
+ * console.log(batches.length); // 2
+ * ```
  */
 export function* evaluationBatches(records: Records, options: EvaluationOptions): Generator<EvaluationBatch, void> {
   for (const { indices, mask, validCount } of evaluationIndices(records.count, options))

@@ -119,6 +119,11 @@ const maxVocabulary = 2 ** 24;
  * @throws ArgumentError for a vocabulary smaller than the 256 byte tokens, or too large. Source: Sennrich, Haddow and
  * Birch 2016, Neural Machine Translation of Rare Words with Subword Units, ACL; the order of ties is that of Hugging
  * Face's `BpeTrainer`.
+ * @example
+ * ```ts
+ * const { tokens, merges } = learnBytePairs(new Map([["abab", 10], ["ab", 5]]), { vocabulary: 258 });
+ * console.log(tokens.length, merges.length); // 258 2
+ * ```
  */
 export const learnBytePairs = (
   wordCounts: ReadonlyMap<string, number>,

@@ -4,7 +4,15 @@ import { DataError } from "./errors.ts";
 import { lengthOf } from "./file-windows.ts";
 import type { Records } from "./records.ts";
 
-/** Returns the first `count` samples, or all samples if there are fewer. */
+/**
+ * Returns the first `count` samples, or all samples if there are fewer.
+ *
+ * @example
+ * ```ts
+ * const records = arrayRecords({ inputs: NdArray.from([1, 2, 3, 4], [4, 1]) });
+ * console.log(takeRecords(records, 2).count); // 2
+ * ```
+ */
 export const takeRecords = <Some extends Samples>(records: Some, count: number): Some => ({
   ...records,
   count: Math.min(count, records.count),
@@ -40,6 +48,12 @@ const afterFirst = (samples: Samples, count: number): Samples => {
  *
  * @param validFraction Fraction of the samples, in (0, 1).
  * @throws DataError for fewer than two samples.
+ * @example
+ * ```ts
+ * const records = arrayRecords({ inputs: NdArray.from([1, 2, 3, 4], [4, 1]) });
+ * const { train, valid } = splitRecords(records, 0.25);
+ * console.log(train.count, valid.count); // 3 1
+ * ```
  */
 export const splitRecords = <Some extends Samples>(
   records: Some,

@@ -35,6 +35,11 @@ export const chosenSamples = <Some extends DrawnSamples>(samples: Some, indices:
  * Returns the class of each sample, from the field `labels`.
  *
  * @returns undefined unless labels are one integer per sample.
+ * @example
+ * ```ts
+ * const records = arrayRecords({ inputs: NdArray.from([1, 2], [2, 1]), labels: NdArray.from([0, 1], [2], "i32") });
+ * console.log([...sampleClasses(records)!]); // [0, 1]
+ * ```
  */
 export const sampleClasses = (samples: DrawnSamples): Int32Array | undefined => {
   const labels = (isEncoded(samples) ? samples.stored : samples.fields)["labels"];
@@ -108,6 +113,13 @@ export const drawPerClass = (
  * `count`.
  *
  * @param classes Class of each sample, see `sampleClasses`.
+ * @example
+ * ```ts
+ * const inputs = NdArray.from([1, 2, 3, 4], [4, 1]);
+ * const records = arrayRecords({ inputs, labels: NdArray.from([0, 0, 1, 1], [4], "i32") });
+ * const few = drawSamples(records, 2, sampleClasses(records)!); // one of each class
+ * console.log(gatherBatch(few, [0, 1])["labels"]!.toNumbers()); // [1, 0]
+ * ```
  */
 export const drawSamples = <Some extends DrawnSamples>(samples: Some, count: number, classes: Int32Array): Some => {
   if (count >= samples.count) return samples;

@@ -117,10 +117,24 @@ export interface EncodedRecords {
 /** Samples in memory, or in files from which they are read on demand. */
 export type Samples = Records | EncodedRecords | FileWindows;
 
-/** Whether samples are images that stay encoded and are decoded on demand. */
+/**
+ * Whether samples are images that stay encoded and are decoded on demand.
+ *
+ * @example
+ * ```ts
+ * console.log(isEncoded(arrayRecords({ inputs: NdArray.from([1, 2], [2, 1]) }))); // false
+ * ```
+ */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
-/** Whether samples are windows of tokens that are read from a file on demand. */
+/**
+ * Whether samples are windows of tokens that are read from a file on demand.
+ *
+ * @example
+ * ```ts
+ * console.log(isFileWindows(arrayRecords({ inputs: NdArray.from([1, 2], [2, 1]) }))); // false
+ * ```
+ */
 export const isFileWindows = (samples: Samples): samples is FileWindows => "file" in samples;
 
 /**

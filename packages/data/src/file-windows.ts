@@ -33,6 +33,14 @@ export const bytesOfToken = ({ dtype }: Pick<FileTokens, "dtype">): 2 | 4 => (dt
  * Makes samples from the tokens `begin` to `end` (exclusive) of a file, as `textRecords` does for a text in memory.
  *
  * @throws DataError for fewer tokens than one window needs.
+ * @example
+ * ```ts
+ * import { writeFileSync } from "node:fs";
+ * writeFileSync("tokens.bin", new Uint8Array(Uint16Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9).buffer));
+ * const file = openTokenFile("tokens.bin", { dtype: "u16", headerBytes: 0, vocabulary: 10 });
+ * const windows = fileWindows(file, { begin: 0, end: 9 }, 4, "tokens");
+ * console.log((await readBatch(windows, [1]))["inputs"]!.toNumbers()); // [5, 6, 7, 8]
+ * ```
  */
 export const fileWindows = (
   file: FileTokens,

@@ -8,7 +8,7 @@ import {
   drawSamples,
   gatherBatch,
   holdOut,
-  makeRecords,
+  byteRecords,
   type Records,
   sampleClasses,
 } from "./index.ts";
@@ -80,7 +80,7 @@ test("the draw depends only on counts and classes: strides, offsets and views gi
       const stride = 1 + gap;
       const bytes = new Uint8Array(3 + stride * labels.length);
       for (const [i, label] of labels.entries()) bytes[3 + i * stride] = label;
-      const strided = makeRecords(labels.length, {
+      const strided = byteRecords(labels.length, {
         inputs: plain.fields["inputs"]!,
         labels: { bytes, offsetBytes: 3, strideBytes: stride, dtype: "u8", shape: [] },
       });

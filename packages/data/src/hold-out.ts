@@ -10,6 +10,13 @@ import { DataError } from "./errors.ts";
  * @param options `name`: name of the data in errors; `classes`: class of each sample (see `sampleClasses`). Without
  * classes, samples are drawn from all samples.
  * @throws ArgumentError for another fraction. @throws DataError for fewer than two samples.
+ * @example
+ * ```ts
+ * const inputs = NdArray.from([1, 2, 3, 4], [4, 1]);
+ * const records = arrayRecords({ inputs, labels: NdArray.from([0, 0, 1, 1], [4], "i32") });
+ * const { train, test } = holdOut(records, 0.5, { name: "digits", classes: sampleClasses(records) });
+ * console.log(train.count, test.count); // 2 2
+ * ```
  */
 export const holdOut = <Some extends DrawnSamples>(
   samples: Some,

@@ -26,6 +26,11 @@ const otherTypes: Readonly<Record<number, string>> = {
  * @param rank Required number of dimensions.
  * @throws DataError for a truncated or altered file, with actual and expected bytes. Source: LeCun, Cortes and Burges,
  * The MNIST database of handwritten digits, "file formats".
+ * @example
+ * ```ts
+ * const file = Uint8Array.of(0, 0, 8, 1, 0, 0, 0, 2, 7, 9); // u8, one dimension of 2 values
+ * console.log(parseIdx(file, "labels", 1).shape); // [2]
+ * ```
  */
 export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray => {
   const cure = "the file is damaged, install the data set again";

@@ -1,6 +1,6 @@
 import { DataError } from "./errors.ts";
 import { parseIdx } from "./idx.ts";
-import { makeRecords, type Records } from "./records.ts";
+import { byteRecords, type Records } from "./records.ts";
 
 /** Bytes of a file, and the name of the file in errors. */
 export interface NamedBytes {
@@ -52,7 +52,7 @@ export const imageRecords = (
     );
   }
   return {
-    records: makeRecords(count, {
+    records: byteRecords(count, {
       inputs: {
         bytes: images.data,
         offsetBytes: 0,

@@ -33,18 +33,15 @@ export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";
 export { type ImageRecords, imageRecords, type NamedBytes } from "./images.ts";
 export { mnistClasses, mnistFiles, mnistRecords } from "./mnist.ts";
-export { advance, type DataPosition, epochOrder, positionOf, type Shard, shardRange, stepsPerEpoch } from "./order.ts";
+export { type DataPosition, epochOrder, positionOf, type DataShard, stepsPerEpoch } from "./order.ts";
 export {
   type Batch,
-  batchLayout,
   type Field,
   gatherBatch,
-  makeRecords,
+  byteRecords,
   type Records,
   sampleBytes,
   type SampleSpecs,
-  viewBatch,
-  writeBatch,
 } from "./records.ts";
 export { type ResamplingFilter, resamplingFilters } from "./resampling-filters.ts";
 export type { LanePosition } from "./streams/lane.ts";

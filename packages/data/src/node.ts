@@ -5,14 +5,7 @@ export { findImages, type FoundImages, type ImageFile } from "./node/find-images
 export { readManifest } from "./node/read-manifest.ts";
 export type { TarEntry } from "./node/tar-entries.ts";
 export { isAddress } from "./node/byte-source.ts";
-export {
-  type DataPackage,
-  dataPackages,
-  findPackage,
-  installCommand,
-  type PackageFinding,
-  surveyDataPackages,
-} from "./node/data-packages.ts";
+export { type PackageFinding, surveyDataPackages } from "./node/data-packages.ts";
 export { loadFashionMnist } from "./node/load-fashion-mnist.ts";
 export {
   type DocumentOptions,

@@ -16,11 +16,25 @@ export interface DataPosition {
  */
 const shuffleStream = 0x0da7a;
 
-/** Returns the order of samples in an epoch. Depends only on seed, epoch and count, not on world size or batch size. */
+/**
+ * Returns the order of samples in an epoch. Depends only on seed, epoch and count, not on world size or batch size.
+ *
+ * @example
+ * ```ts
+ * console.log([...epochOrder(1, 0, 4)].toSorted()); // [0, 1, 2, 3]
+ * ```
+ */
 export const epochOrder = (seed: number, epoch: number, count: number): Int32Array =>
   permutation(foldInKey(foldInKey(randomKey(seed).data, shuffleStream), epoch), count);
 
-/** Returns the number of complete global batches in a training epoch; the last partial batch is dropped. */
+/**
+ * Returns the number of complete global batches in a training epoch; the last partial batch is dropped.
+ *
+ * @example
+ * ```ts
+ * console.log(stepsPerEpoch(60_000, 64)); // 937
+ * ```
+ */
 export const stepsPerEpoch = (count: number, batchSize: number): number => {
   if (batchSize > count)
     throw new ArgumentError(
@@ -30,7 +44,7 @@ export const stepsPerEpoch = (count: number, batchSize: number): number => {
 };
 
 /** Rank and number of the ranks that share each batch. */
-export interface Shard {
+export interface DataShard {
   readonly rank: number;
   readonly worldSize: number;
 }
@@ -43,7 +57,7 @@ export interface Shard {
  */
 export const shardRange = (
   batchSize: number,
-  { rank, worldSize }: Shard,
+  { rank, worldSize }: DataShard,
 ): { readonly begin: number; readonly end: number } => {
   if (batchSize % worldSize !== 0) {
     throw new ArgumentError(
@@ -58,7 +72,14 @@ export const shardRange = (
 export const advance = ({ epoch, step }: DataPosition, steps: number): DataPosition =>
   step + 1 < steps ? { epoch, step: step + 1 } : { epoch: epoch + 1, step: 0 };
 
-/** Returns the position after `step` steps from the beginning. @param steps Number of steps per epoch. */
+/**
+ * Returns the position after `step` steps from the beginning. @param steps Number of steps per epoch.
+ *
+ * @example
+ * ```ts
+ * console.log(positionOf(25, 10)); // { epoch: 2, step: 5 }
+ * ```
+ */
 export const positionOf = (step: number, steps: number): DataPosition => ({
   epoch: Math.floor(step / steps),
   step: step % steps,

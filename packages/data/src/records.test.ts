@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DataError } from "./errors.ts";
 import { splitRecords } from "./cut-records.ts";
-import { gatherBatch, makeRecords, type Records } from "./records.ts";
+import { gatherBatch, byteRecords, type Records } from "./records.ts";
 import { textRecords } from "./text.ts";
 
 const bytesOf = (records: Records, field: string): number[] =>
@@ -19,7 +19,7 @@ test("the two parts are the whole, in order, also for parts of parts, and share 
       fc.double({ min: 0.01, max: 0.99, noNaN: true }),
       (count, fraction) => {
         const bytes = Uint8Array.from({ length: 3 * count + 2 }, (_, i) => i);
-        const all = makeRecords(count, { inputs: { bytes, offsetBytes: 2, strideBytes: 3, dtype: "u8", shape: [3] } });
+        const all = byteRecords(count, { inputs: { bytes, offsetBytes: 2, strideBytes: 3, dtype: "u8", shape: [3] } });
         const { train, valid } = splitRecords(all, fraction);
         expect([train.count, valid.count].every((part) => part >= 1)).toBe(true);
         expect(valid.count).toBe(Math.max(1, Math.floor(count * fraction)));
@@ -47,7 +47,7 @@ test("the validation part of a text is its end; no target is in both parts", () 
 });
 
 test("rejects a split with an empty part", () => {
-  const one = makeRecords(1, {
+  const one = byteRecords(1, {
     inputs: { bytes: new Uint8Array(1), offsetBytes: 0, strideBytes: 1, dtype: "u8", shape: [] },
   });
   expect(() => splitRecords(one, 0.5)).toThrow(DataError);

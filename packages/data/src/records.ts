@@ -34,11 +34,27 @@ export interface SampleSpecs {
 /** Arrays of one batch, [batch, ...sample shape], by field path. `batchTree` converts them to a tree. */
 export type Batch = { readonly [path: string]: NdArray };
 
-/** Returns the size in bytes of one sample of a field. */
+/**
+ * Returns the size in bytes of one sample of a field.
+ *
+ * @example
+ * ```ts
+ * console.log(sampleBytes({ dtype: "f32", shape: [28, 28] })); // 3136
+ * ```
+ */
 export const sampleBytes = (field: TensorSpec): number => elementCount(field.shape) * bytesPerElement[field.dtype];
 
-/** Creates records. @throws DataError if a field has fewer bytes than `count` samples need. */
-export const makeRecords = (count: number, fields: Records["fields"]): Records => {
+/**
+ * Creates records. @throws DataError if a field has fewer bytes than `count` samples need.
+ *
+ * @example
+ * ```ts
+ * const bytes = new Uint8Array([1, 2, 3, 4]);
+ * const field = { dtype: "u8", shape: [2], bytes, offsetBytes: 0, strideBytes: 2 } as const;
+ * console.log(byteRecords(2, { inputs: field }).count); // 2
+ * ```
+ */
+export const byteRecords = (count: number, fields: Records["fields"]): Records => {
   for (const [name, field] of Object.entries(fields)) {
     const needed = count === 0 ? 0 : field.offsetBytes + (count - 1) * field.strideBytes + sampleBytes(field);
     if (field.bytes.length < needed)
@@ -99,7 +115,15 @@ export const viewBatch = (records: SampleSpecs, size: number, bytes: Uint8Array)
   );
 };
 
-/** Copies the samples `indices` into new arrays. */
+/**
+ * Copies the samples `indices` into new arrays.
+ *
+ * @example
+ * ```ts
+ * const records = arrayRecords({ inputs: NdArray.from([1, 2, 3], [3, 1]) });
+ * console.log(gatherBatch(records, [2, 0])["inputs"]!.toNumbers()); // [3, 1]
+ * ```
+ */
 export const gatherBatch = (records: Records, indices: ArrayLike<number>): Batch => {
   const bytes = new Uint8Array(batchLayout(records, indices.length).totalBytes);
   writeBatch(records, indices, bytes);

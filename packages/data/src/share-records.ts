@@ -3,6 +3,12 @@ import type { Field, Records } from "./records.ts";
 /**
  * Copies samples into shared memory, so that all threads share one copy. Fields that share a buffer, such as windows of
  * a text and their targets, still share a buffer afterwards. Shared memory is not copied again.
+ *
+ * @example
+ * ```ts
+ * const records = shareRecords(arrayRecords({ inputs: NdArray.from([1, 2], [2, 1]) }));
+ * console.log(records.fields["inputs"]!.bytes.buffer instanceof SharedArrayBuffer); // true
+ * ```
  */
 export const shareRecords = (records: Records): Records => {
   const shared = new Map<ArrayBufferLike, SharedArrayBuffer>();

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { DataError } from "./errors.ts";
-import { makeRecords, type Records } from "./records.ts";
+import { byteRecords, type Records } from "./records.ts";
 
 /**
  * Makes windows of T + 1 bytes or tokens for a language model. Fields: `inputs` [T], and `labels` [T], which is
@@ -9,6 +9,12 @@ import { makeRecords, type Records } from "./records.ts";
  *
  * @param name Name of the text in errors.
  * @throws DataError if the text is shorter than one window.
+ * @example
+ * ```ts
+ * const records = textRecords(new TextEncoder().encode("Call me Ishmael."), 4);
+ * const batch = gatherBatch(records, [0]);
+ * console.log(batch["inputs"]!.toNumbers(), batch["labels"]!.toNumbers()); // [67, 97, 108, 108] [97, 108, 108, 32]
+ * ```
  */
 export const textRecords = (text: Uint8Array | Int32Array, windowLength: number, name = "the text"): Records => {
   const isBytes = text instanceof Uint8Array;
@@ -27,7 +33,7 @@ export const textRecords = (text: Uint8Array | Int32Array, windowLength: number,
     dtype: isBytes ? "u8" : "i32",
     shape: [windowLength],
   } as const;
-  return makeRecords(count, { inputs: { ...window, offsetBytes: 0 }, labels: { ...window, offsetBytes: each } });
+  return byteRecords(count, { inputs: { ...window, offsetBytes: 0 }, labels: { ...window, offsetBytes: each } });
 };
 
 /**
@@ -35,6 +41,11 @@ export const textRecords = (text: Uint8Array | Int32Array, windowLength: number,
  * random, because neighboring windows are similar.
  *
  * @param validFraction Fraction of the text, in (0, 1).
+ * @example
+ * ```ts
+ * const { train, valid } = splitText(new TextEncoder().encode("Call me Ishmael."), 0.25);
+ * console.log(train.length, valid.length); // 12 4
+ * ```
  */
 export const splitText = <Text extends Uint8Array | Int32Array>(
   text: Text,

@@ -13,6 +13,11 @@ export interface TokenizerTexts {
  * without added start or end tokens.
  *
  * @param endOfText End-of-text token, which is token 0; the byte-pair tokens follow.
+ * @example
+ * ```ts
+ * const pairs = learnBytePairs(new Map([["abab", 10]]), { vocabulary: 258 });
+ * console.log(Object.keys(tokenizerTexts(pairs, "<end>"))); // ['tokenizer', 'config']
+ * ```
  */
 export const tokenizerTexts = ({ tokens, merges }: BytePairs, endOfText: string): TokenizerTexts => ({
   tokenizer: `${JSON.stringify(

@@ -19,7 +19,14 @@ export interface Tokenizer {
 
 const bytesOf = (text: string): Int32Array => Int32Array.from(new TextEncoder().encode(text));
 
-/** A tokenizer with one token per UTF-8 byte. */
+/**
+ * A tokenizer with one token per UTF-8 byte.
+ *
+ * @example
+ * ```ts
+ * console.log([...byteTokenizer.encode("abc")], byteTokenizer.decode([97, 98])); // [97, 98, 99] ab
+ * ```
+ */
 export const byteTokenizer: Tokenizer = {
   vocabulary: 256,
   encode: bytesOf,
@@ -30,6 +37,11 @@ export const byteTokenizer: Tokenizer = {
 /**
  * Decodes the text that `tokens` append to the text of `before`. Decoding `tokens` alone would be wrong, because a
  * sentencepiece tokenizer drops a leading space, and thus the space before the first word.
+ *
+ * @example
+ * ```ts
+ * console.log(decodeAfter(byteTokenizer, [97], [98, 99])); // bc
+ * ```
  */
 export const decodeAfter = (
   { decode }: Pick<Tokenizer, "decode">,

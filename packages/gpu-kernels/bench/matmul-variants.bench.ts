@@ -2,7 +2,9 @@
 // Run: node bench/matmul-variants.bench.ts [largest side of the squares] [file for the times]
 // The file is input for held-out-regret.bench.ts.
 import { writeFileSync } from "node:fs";
-import { createWebGpuBackend, choicesFrom, type MatmulMeasurement } from "../src/index.ts";
+import { createWebGpuBackend } from "../src/index.ts";
+import type { MatmulMeasurement } from "../src/autotune/matmul-model.ts";
+import { choicesFrom } from "../src/autotune/matmul-model.ts";
 import { selectionQuality, trainMatmulModel } from "../src/autotune/matmul-model.ts";
 import { defaultRequests, measureMatmul } from "../src/autotune/measure-matmul.ts";
 import { staticChoice } from "../src/kernels/matmul/choose.ts";

@@ -1,5 +1,5 @@
 import type { BufferPool } from "./buffer-pool.ts";
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 import { padded } from "./host-transfer.ts";
 
 /** Device memory of an array. */
@@ -17,7 +17,7 @@ export interface ArrayBlock {
  *
  * @throws DeviceMemoryError if the bytes exceed the maximum buffer size.
  */
-export const uploadBytes = (device: Device, pool: BufferPool, bytes: Uint8Array): ArrayBlock => {
+export const uploadBytes = (device: WebGpuDevice, pool: BufferPool, bytes: Uint8Array): ArrayBlock => {
   const write = (buffer: GPUBuffer, source: Uint8Array): GPUBuffer => {
     if (source.byteLength > 0) device.gpu.queue.writeBuffer(buffer, 0, padded(source));
     return buffer;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BufferPool, type BufferRequest } from "./buffer-pool.ts";
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 import { minimalDevice } from "./minimal-device.ts";
 
 /** Opens a pool on a device with unlimited memory, with counters of created and live buffers. */
@@ -17,7 +17,7 @@ const openPool = (): { readonly pool: BufferPool; readonly made: () => number; r
     popErrorScope: async () => null,
   };
   const device = { facts: minimalDevice, gpu, check: () => undefined, settle: (pending: Promise<unknown>) => pending };
-  return { pool: new BufferPool(device as unknown as Device), made: () => made, live: () => live };
+  return { pool: new BufferPool(device as unknown as WebGpuDevice), made: () => made, live: () => live };
 };
 
 const storage = (bytes: number): BufferRequest => ({ bytes, kind: "storage" });

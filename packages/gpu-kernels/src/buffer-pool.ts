@@ -1,5 +1,5 @@
 import { DeviceMemoryError } from "./errors.ts";
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 
 /** Kind of buffer; determines the buffer's usage flags. */
 type BufferKind = "storage" | "staging" | "uniform";
@@ -53,7 +53,7 @@ const idleKey = (usage: number, size: number): string => `${usage} ${size}`;
  * `await`, during which another task could use the stack.
  */
 export class BufferPool {
-  private readonly device: Device;
+  private readonly device: WebGpuDevice;
   private readonly owners: ArrayOwners | undefined;
   private readonly idle = new Map<string, IdleBuffers>();
   private inUse = 0;
@@ -61,7 +61,7 @@ export class BufferPool {
   private runs = 0;
 
   /** @param owners tracker of the arrays in the pool's buffers. Absent: the pool holds no arrays, as in tests. */
-  constructor(device: Device, owners?: ArrayOwners) {
+  constructor(device: WebGpuDevice, owners?: ArrayOwners) {
     this.device = device;
     this.owners = owners;
   }

@@ -87,7 +87,7 @@ const factsOf = (adapter: GPUAdapter, device: GPUDevice): DeviceFacts => {
 };
 
 /** A device, its capabilities and its error state. */
-export class Device {
+export class WebGpuDevice {
   readonly gpu: GpuDevice;
   readonly facts: DeviceFacts;
   // WebGPU instance of the device. Stored here, because Dawn in Node aborts the process if an instance is
@@ -163,7 +163,10 @@ const isMemoryError = (error: GPUError): boolean => error.constructor.name === "
  *
  * @throws AdapterError if there is no suitable adapter.
  */
-export const openDevice = async ({ gpu, powerPreference = "high-performance" }: DeviceOptions): Promise<Device> => {
+export const openDevice = async ({
+  gpu,
+  powerPreference = "high-performance",
+}: DeviceOptions): Promise<WebGpuDevice> => {
   const adapter = await gpu.requestAdapter({ powerPreference });
   if (adapter === null)
     throw new AdapterError(
@@ -177,7 +180,7 @@ export const openDevice = async ({ gpu, powerPreference = "high-performance" }: 
   };
   for (const limit of raisedLimits) requiredLimits[limit] = adapter.limits[limit];
   try {
-    return new Device(gpu, adapter, await adapter.requestDevice({ requiredFeatures, requiredLimits }));
+    return new WebGpuDevice(gpu, adapter, await adapter.requestDevice({ requiredFeatures, requiredLimits }));
   } catch (error) {
     throw new AdapterError(
       `the WebGPU adapter ${describeAdapter(adapter)} cannot open a device (${error instanceof Error ? error.message : String(error)}); update its driver or use the cpu backend`,

@@ -1,6 +1,6 @@
 import type { Communicators, SpanSink } from "@skein/tensor-core";
 import { beginCollective, type CollectiveHandle, CollectiveSpans } from "@skein/tensor-core/backend";
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 import { type HostMemory, padded, readBuffer } from "./host-transfer.ts";
 import type { LoweredStep } from "./lower.ts";
 import type { Recorder } from "./recorder.ts";
@@ -24,7 +24,7 @@ interface Exchange {
 }
 
 interface ExchangeParts {
-  readonly device: Device;
+  readonly device: WebGpuDevice;
   readonly hostMemory: HostMemory;
   readonly communicators: Communicators;
   readonly sink: SpanSink | undefined;

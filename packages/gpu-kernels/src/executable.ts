@@ -22,10 +22,10 @@ import {
 } from "@skein/tensor-core/backend";
 import { type ArrayBlock, releaseBlock } from "./array-block.ts";
 import type { BufferPool, BufferRequest } from "./buffer-pool.ts";
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 import { Exchanges } from "./exchanges.ts";
 import { type HostMemory, padded } from "./host-transfer.ts";
-import type { Choices } from "./kernel.ts";
+import type { KernelChoices } from "./kernel.ts";
 import type { KernelTable } from "./kernel-table.ts";
 import {
   type DispatchStep,
@@ -46,12 +46,12 @@ export type GpuArray = OwnedArray<ArrayBlock>;
 export interface ExecutableParts {
   readonly graph: Graph;
   readonly plan: MemoryPlan;
-  readonly device: Device;
+  readonly device: WebGpuDevice;
   readonly pool: BufferPool;
   readonly pipelines: PipelineCache;
   readonly ledger: ArrayLedger<ArrayBlock>;
   readonly hostMemory: HostMemory;
-  readonly choices: Choices;
+  readonly choices: KernelChoices;
   /** Kernels by operator name. Default: the built-in kernels. */
   readonly kernels?: KernelTable;
   readonly donate: readonly number[];

@@ -1,4 +1,4 @@
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 
 /** Allocator of host memory for operands and results of collectives, which communicators read and write. */
 export interface HostMemory {
@@ -13,7 +13,7 @@ export const plainHostMemory: HostMemory = {
 };
 
 /** Copy a staging buffer to `target` after the commands submitted so far have filled the buffer. */
-export const readBuffer = async (device: Device, staging: GPUBuffer, target: Uint8Array): Promise<void> => {
+export const readBuffer = async (device: WebGpuDevice, staging: GPUBuffer, target: Uint8Array): Promise<void> => {
   if (target.byteLength === 0) return;
   const bytes = Math.ceil(target.byteLength / 4) * 4;
   try {

@@ -113,7 +113,12 @@ export interface Kernel<P extends Params = Params> {
    * @param placed per input, whether the input already has its final position in output 0: as an operand of `concat`,
    * or because the output reuses the input's memory.
    */
-  readonly plan: (node: KernelNode<P>, facts: DeviceFacts, choices: Choices, placed: readonly boolean[]) => KernelPlan;
+  readonly plan: (
+    node: KernelNode<P>,
+    facts: DeviceFacts,
+    choices: KernelChoices,
+    placed: readonly boolean[],
+  ) => KernelPlan;
 }
 
 /** Declares a kernel of a built-in operator, with typed parameters. */
@@ -121,7 +126,7 @@ export const kernelOf = <Op extends OperatorName>(kernel: Kernel<OperatorParams[
   kernel as unknown as Kernel;
 
 /** Choices measured on this device. If an entry is absent, the kernel uses its own rule. */
-export interface Choices {
+export interface KernelChoices {
   /** Returns the variant of a product `y[m, n] = Σₖ a·b` that was fastest on this device. */
   readonly matmulVariant?: (request: MatmulRequest) => string;
   /**

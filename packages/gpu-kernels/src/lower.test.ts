@@ -13,7 +13,7 @@ import {
 } from "@skein/tensor-core";
 import { kernelNodeOf, optimize, planMemory } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
-import type { Choices } from "./kernel.ts";
+import type { KernelChoices } from "./kernel.ts";
 import { kernels } from "./kernel-table.ts";
 import { type DispatchStep, lower, type Lowered, regionsOf } from "./lower.ts";
 import { checkSupport } from "./support.ts";
@@ -24,7 +24,7 @@ const spec = (shape: readonly number[], dtype: TensorSpec["dtype"] = "f32"): Ten
 const lowered = (
   fn: (...args: Tensor[]) => Tensor | Tensor[],
   specs: readonly TensorSpec[],
-  choices: Choices = {},
+  choices: KernelChoices = {},
   donate: number[] = [],
 ): Lowered => {
   const graph = optimize(trace(fn, specs as never).graph, { fuse: { maxOperands: facts.maxBindings } });

@@ -12,7 +12,7 @@ import {
   valueKey,
   roleOf,
 } from "@skein/tensor-core/backend";
-import type { Binding, BindingSource, Choices, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
+import type { Binding, BindingSource, KernelChoices, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 import { checkPlan } from "./check-plan.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 import { resolveBindings, type PlacedVariable, type BufferRange } from "./resolve-bindings.ts";
@@ -96,7 +96,7 @@ const alignUp = (bytes: number, alignment: number): number => Math.ceil(bytes / 
  * Returns the maximum flops and bytes of one submission: far below the amount of work after which an operating system
  * resets a device.
  */
-export const workPerSubmission = (facts: DeviceFacts, choices: Choices): number =>
+export const workPerSubmission = (facts: DeviceFacts, choices: KernelChoices): number =>
   choices.workPerSubmission ?? (facts.software ? 1e10 : 5e10);
 
 const slicesOf = (groups: number, work: number, bound: number): Slice[] => {
@@ -135,7 +135,7 @@ export const lower = (
   graph: Graph,
   plan: MemoryPlan,
   facts: DeviceFacts,
-  choices: Choices,
+  choices: KernelChoices,
   kernels: KernelTable = ownKernels,
 ): Lowered => {
   const regions = regionsOf(plan.slabBytes.length, graph.inputs.length, graph.outputs.length);

@@ -29,6 +29,12 @@ const explainImport = (error: unknown): AdapterError => {
  * @param flags Dawn flags, such as `backend=vulkan`, `adapter=llvmpipe`, `enable-dawn-features=…`.
  * @throws WebGpuNotInstalledError, with the install command, if the package is missing; AdapterError if the package
  * cannot be loaded.
+ * @example
+ * ```ts
+ * const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
+ * console.log(backend.name); // webgpu
+ * await backend.close();
+ * ```
  */
 export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> => {
   let dawn: { create(flags: string[]): GPU; globals: object };
@@ -63,6 +69,11 @@ const cacheFolder = (): string => {
  * can read and write concurrently.
  *
  * @param folder Folder of the files. Default: `SKEIN_CACHE_DIR`, or `skein` in the user's cache folder.
+ * @example
+ * ```ts
+ * const store = fileChoiceStore("choices");
+ * console.log(await store.load("an adapter")); // undefined
+ * ```
  */
 export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => {
   const pathOf = (adapter: string): string => join(folder, `${storeKey(adapter)}.json`);

@@ -1,6 +1,6 @@
 import { InvariantError, OperatorError } from "@skein/tensor-core";
 import { isUserOperator } from "@skein/tensor-core/backend";
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 
 export type BindingKind = "read" | "write" | "uniform";
 
@@ -15,14 +15,14 @@ export interface Pipeline {
  * asynchronously.
  */
 export class PipelineCache {
-  private readonly device: Device;
+  private readonly device: WebGpuDevice;
   private readonly pipelines = new Map<string, Pipeline>();
   private readonly layouts = new Map<
     string,
     { readonly group: GPUBindGroupLayout; readonly pipeline: GPUPipelineLayout }
   >();
 
-  constructor(device: Device) {
+  constructor(device: WebGpuDevice) {
     this.device = device;
   }
 

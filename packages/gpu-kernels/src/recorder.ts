@@ -1,16 +1,16 @@
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 import type { StepTimer } from "./step-timer.ts";
 
 /** Collects commands into as few command buffers and compute passes as their order allows. */
 export class Recorder {
-  private readonly device: Device;
+  private readonly device: WebGpuDevice;
   private readonly timer: StepTimer | undefined;
   private encoder: GPUCommandEncoder | undefined;
   private pass: GPUComputePassEncoder | undefined;
   /** Owner of the open pass, if a timer is used. */
   private timed: unknown;
 
-  constructor(device: Device, timer?: StepTimer) {
+  constructor(device: WebGpuDevice, timer?: StepTimer) {
     this.device = device;
     this.timer = timer;
   }

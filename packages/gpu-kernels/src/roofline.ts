@@ -1,4 +1,4 @@
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 import type { Pass } from "./kernel.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
 import { gridGroups, gridOf, shaderModule } from "./shader.ts";
@@ -60,7 +60,7 @@ const multiplyAddPass = (type: "f32" | "f16", groups: number, rounds: number): P
 };
 
 interface Timed {
-  readonly device: Device;
+  readonly device: WebGpuDevice;
   readonly pipelines: PipelineCache;
   readonly x: GPUBuffer;
   readonly y: GPUBuffer;
@@ -115,7 +115,7 @@ const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats
 /**
  * Measure the maximum speeds of a device. Takes a fraction of a second on a GPU, a few seconds on a software adapter.
  */
-export const measureRoofline = async (device: Device): Promise<Roofline> => {
+export const measureRoofline = async (device: WebGpuDevice): Promise<Roofline> => {
   const { gpu, facts } = device;
   const bytes = Math.min(facts.software ? 2 ** 25 : 2 ** 27, facts.maxBindingBytes, facts.maxBufferBytes);
   const [x, y] = [bytes, bytes].map((size) => gpu.createBuffer({ size, usage: 0x80 | 0x04 | 0x08 })) as [

@@ -21,6 +21,11 @@ export interface ListedShader {
  *
  * @param donate Indices of the inputs whose memory may be written.
  * @throws UnsupportedError if the device cannot run the graph.
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(shadersOf(graph, minimalDevice).length); // 1
+ * ```
  */
 export const shadersOf = (
   source: Graph,

@@ -1,4 +1,4 @@
-import type { Device } from "./device.ts";
+import type { WebGpuDevice } from "./device.ts";
 
 /** Time range in which the commands of an owner ran, in seconds on the host's clock. */
 export interface TimedRange {
@@ -24,7 +24,7 @@ const queriesPerSet = 4096; // WebGPU's limit of queries per set
  * the host's clock and the device's clock is at least the maximum of (time of a submission − time of its first pass).
  */
 export class StepTimer {
-  private readonly device: Device;
+  private readonly device: WebGpuDevice;
   private readonly now: () => number;
   private readonly submissions: Submission[] = [];
   private readonly owners: number[] = [];
@@ -33,7 +33,7 @@ export class StepTimer {
   private staging: GPUBuffer | undefined;
 
   /** @param now Returns the time in seconds on the host's clock. */
-  constructor(device: Device, now: () => number) {
+  constructor(device: WebGpuDevice, now: () => number) {
     this.device = device;
     this.now = now;
   }

@@ -3,8 +3,16 @@ import { formatSpec, kernelNodeOf, missingKernelReason, roleOf } from "@skein/te
 import type { DeviceFacts } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 
-/** Returns all reasons why an optimized graph cannot run on a device. Empty if the graph can run. */
-export const unsupportedReasons = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
+/**
+ * Returns all reasons why an optimized graph cannot run on a device. Empty if the graph can run.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(unsupportedOnWebGpu(prepareForWebGpu(graph, minimalDevice), minimalDevice)); // []
+ * ```
+ */
+export const unsupportedOnWebGpu = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;
     const large = node.specs.find((spec) => byteLength(spec) > facts.maxBindingBytes);
@@ -22,7 +30,7 @@ export const unsupportedReasons = (graph: Graph, facts: DeviceFacts, kernels: Ke
 };
 
 export const checkSupport = (graph: Graph, facts: DeviceFacts, kernels?: KernelTable): void => {
-  const reasons = unsupportedReasons(graph, facts, kernels);
+  const reasons = unsupportedOnWebGpu(graph, facts, kernels);
   if (reasons.length > 0)
     throw new UnsupportedError(
       `the webgpu backend cannot run this graph on ${facts.adapter}:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,

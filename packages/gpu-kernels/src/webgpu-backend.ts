@@ -2,25 +2,25 @@ import { type Backend, elementCount, type Graph, NdArray, spanned } from "@skein
 import {
   ArrayLedger,
   type CompileOptions,
-  expandCompositions,
   type Executable,
+  expandCompositions,
   hostArrayType,
   type InPlaceRule,
   kernelTable,
+  type MemoryPlan,
   optimize,
   type OwnedArray,
-  type MemoryPlan,
   planMemory,
   standardInPlaceRule,
   widenHalf,
 } from "@skein/tensor-core/backend";
 import { type ArrayBlock, releaseBlock, uploadBytes } from "./array-block.ts";
 import { BufferPool } from "./buffer-pool.ts";
-import { type Device, type DeviceOptions, openDevice } from "./device.ts";
+import { type DeviceOptions, openDevice, type WebGpuDevice } from "./device.ts";
 import { WebGpuExecutable } from "./executable.ts";
 import { type HostMemory, plainHostMemory, readBuffer } from "./host-transfer.ts";
-import type { Choices, DeviceFacts, Kernel } from "./kernel.ts";
-import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
+import type { DeviceFacts, Kernel, KernelChoices } from "./kernel.ts";
+import { type KernelTable, kernels as ownKernels } from "./kernel-table.ts";
 import { hasInstruction } from "./kernels/fused/expressions.ts";
 import { checkSupport } from "./support.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
@@ -30,7 +30,7 @@ export interface WebGpuBackendOptions extends DeviceOptions {
   /** Allocator of host memory for operands and results of collectives. Default: ordinary memory of this thread. */
   readonly hostMemory?: HostMemory;
   /** Choices measured on this device. Default: the kernels' own rules. */
-  readonly choices?: Choices;
+  readonly choices?: KernelChoices;
   /**
    * Kernels of user-defined operators (`defineOperator`). An operator without a kernel runs as its composition.
    * Default: none.
@@ -49,7 +49,7 @@ export interface WebGpuBackendOptions extends DeviceOptions {
  */
 export interface WebGpuBackend extends Backend {
   readonly facts: DeviceFacts;
-  readonly device: Device;
+  readonly device: WebGpuDevice;
   /** Returns the bytes in use by arrays, and by workspaces of executables that have run. */
   bytesInUse(): number;
   /** Returns `bytesInUse` plus the bytes of idle buffers that are kept for reuse. */
@@ -74,6 +74,12 @@ const withoutHalf = (graph: Graph, facts: DeviceFacts): Graph =>
  * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel or
  * instruction, the standard passes run within the device's limits, and products of bf16 are widened, as well as
  * products of f16 if the device does not support f16.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(multiply(x, 2), 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(prepareForWebGpu(graph, minimalDevice).nodes.some(({ op }) => op === "fused")); // true
+ * ```
  */
 export const prepareForWebGpu = (
   source: Graph,
@@ -86,7 +92,15 @@ export const prepareForWebGpu = (
     schedule: collectiveOrder ?? true,
   });
 
-/** Plan the memory of a prepared graph on a device. @param donate Indices of the inputs whose memory may be written. */
+/**
+ * Plan the memory of a prepared graph on a device. @param donate Indices of the inputs whose memory may be written.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(Object.keys(planForWebGpu(prepareForWebGpu(graph, minimalDevice), minimalDevice)).length > 0); // true
+ * ```
+ */
 export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly number[] = []): MemoryPlan =>
   planMemory(graph, {
     donate,
@@ -100,7 +114,13 @@ export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly
  * Create the WebGPU backend on one device.
  *
  * @throws AdapterError if there is no adapter.
- * @example const backend = await createWebGpuBackend({ gpu: navigator.gpu }); // in Node: { gpu: await openNodeGpu() }
+ * @example
+ * ```ts
+ * const backend = await createWebGpuBackend({ gpu: await openNodeGpu() }); // in a page: { gpu: navigator.gpu }
+ * const y = await evaluate((x: Tensor) => multiply(x, 2), backend)(NdArray.from([1, 2]));
+ * console.log(y.toNumbers()); // [2, 4]
+ * await backend.close();
+ * ```
  */
 export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promise<WebGpuBackend> => {
   const device = await openDevice(options);

@@ -11,7 +11,7 @@ import {
   type DeviceFacts,
   minimalDevice,
   prepareForWebGpu,
-  unsupportedReasons,
+  unsupportedOnWebGpu,
   shadersOf,
   type WebGpuBackend,
 } from "../src/index.ts";
@@ -86,7 +86,7 @@ const software: DeviceFacts = {
 const shadersOfRow = (row: ConformanceCase): { readonly code: string; readonly variant: string }[] => {
   const run = (...inputs: Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
   const { graph } = trace(run, row.inputs as never);
-  if (unsupportedReasons(prepareForWebGpu(graph, software), software).length > 0) return [];
+  if (unsupportedOnWebGpu(prepareForWebGpu(graph, software), software).length > 0) return [];
   const dtypes = row.inputs.map(({ dtype }) => dtype).join();
   return shadersOf(graph, software).map(({ code, labels }) => ({
     code,

@@ -16,13 +16,13 @@ import {
   valueAndGrad,
 } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
-import type { Kernel, WebGpuBackend } from "../src/index.ts";
+import type { WebGpuKernel, WebGpuBackend } from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
 
 const workgroupSize = 64;
 
 const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x!, tanh(softplus(x!)))] });
-const mishKernel: Kernel = {
+const mishKernel: WebGpuKernel = {
   op: mish.operator.name,
   plan: ({ outputs: [y] }) => {
     const count = elementCount(y!.shape);
@@ -53,7 +53,7 @@ const butterfly = defineOperator({
   infer: ([a]) => [a!, a!],
   reference: ([a, b]) => [a!.data.map((x, i) => x + b!.data[i]!), a!.data.map((x, i) => x - b!.data[i]!)],
 });
-const butterflyKernel: Kernel = {
+const butterflyKernel: WebGpuKernel = {
   op: butterfly.operator.name,
   plan: ({ outputs: [y] }) => ({
     passes: [
@@ -73,7 +73,10 @@ const butterflyKernel: Kernel = {
   }),
 };
 
-const withBackend = async <T>(kernels: readonly Kernel[], use: (backend: WebGpuBackend) => Promise<T>): Promise<T> => {
+const withBackend = async <T>(
+  kernels: readonly WebGpuKernel[],
+  use: (backend: WebGpuBackend) => Promise<T>,
+): Promise<T> => {
   const backend = await openBackend({ kernels });
   try {
     return await use(backend);
@@ -117,11 +120,11 @@ describe.skipIf(!hasAdapter)("user-defined operators on WebGPU", () => {
       {},
       [],
     ).passes[0]!;
-    const wrong = (change: object): Kernel => ({
+    const wrong = (change: object): WebGpuKernel => ({
       ...butterflyKernel,
       plan: () => ({ passes: [{ ...pass, ...change }] }),
     });
-    const attempts: readonly [readonly Kernel[], new (...args: never[]) => Error, RegExp][] = [
+    const attempts: readonly [readonly WebGpuKernel[], new (...args: never[]) => Error, RegExp][] = [
       [
         [],
         UnsupportedError,

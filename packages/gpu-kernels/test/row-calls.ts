@@ -4,7 +4,7 @@ import { firstDifference, normalArray, type Tolerance, uniformArray } from "@ske
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "./gpu.ts";
 import { nodeOf, runPlan } from "./run-plan.ts";
-import type { Device } from "../src/device.ts";
+import type { WebGpuDevice } from "../src/device.ts";
 import type { WebGpuBackend } from "../src/index.ts";
 import type { DeviceFacts, KernelPlan } from "../src/kernel.ts";
 import { kernels } from "../src/kernel-table.ts";
@@ -127,14 +127,14 @@ export const reference = ({ op, inputs, params }: Call, outputs: readonly Tensor
 };
 
 /** Runs a plan on a device. Returns all outputs, including statistics. */
-export const runCall = async (device: Device, call: Call, plan: KernelPlan): Promise<Float32Array[]> => {
+export const runCall = async (device: WebGpuDevice, call: Call, plan: KernelPlan): Promise<Float32Array[]> => {
   const buffers = await runPlan(device, plan, call.inputs, specsOf(call).outputs);
   return buffers.map((buffer) => new Float32Array(buffer));
 };
 
 /** Runs a plan and compares every output with the expected output. */
 export const checkCall = async (
-  device: Device,
+  device: WebGpuDevice,
   call: Call,
   plan: KernelPlan,
   expected: readonly Float64Array[],

@@ -1,6 +1,6 @@
 import { byteLength, type NdArray, type TensorSpec } from "@skein/tensor-core";
 import type { KernelNode, Params } from "@skein/tensor-core/backend";
-import type { Device } from "../src/device.ts";
+import type { WebGpuDevice } from "../src/device.ts";
 import type { BindingSource, KernelPlan } from "../src/kernel.ts";
 import { PipelineCache } from "../src/pipeline-cache.ts";
 import { resolveBindings } from "../src/resolve-bindings.ts";
@@ -21,7 +21,7 @@ const filler = 0xff;
  * @throws if a pass writes after the end of an output.
  */
 export const runPlan = async (
-  device: Device,
+  device: WebGpuDevice,
   plan: KernelPlan,
   inputs: readonly NdArray[],
   outputs: readonly TensorSpec[],

@@ -10,7 +10,7 @@ import {
   hostRendezvous,
   type JoinOptions,
   joinRendezvous,
-  newSecret,
+  randomSecret,
   readTlsIdentity,
   type RendezvousOptions,
   type TlsFiles,
@@ -21,7 +21,7 @@ import { coordinatorFiles, rankFiles, writeCertificates } from "../src/certifica
 import { SkeinError } from "@skein/tensor-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
-const secret = newSecret();
+const secret = randomSecret();
 const world = { worldSize: 2, job: "job", build: "build", secret };
 
 let folder: string;

@@ -69,7 +69,11 @@ const roundings: Readonly<Record<CapacityRounding, (factor: number, sizes: Capac
  * A token chooses an expert at most once, so there are never more slots than tokens, before rounding to a multiple.
  *
  * @throws ArgumentError for a factor that is not positive and finite, and for sizes that are not integers from 1.
- * @example capacityByFactor({ factor: 1.25, dropOrder: byProbability })
+ * @example
+ * ```ts
+ * const capacity = capacityByFactor({ factor: 1.25, dropOrder: byProbability });
+ * console.log(capacity({ numTokens: 64, numExperts: 8, numChoices: 2 }).slots); // 20
+ * ```
  */
 export const capacityByFactor = (options: CapacityByFactorOptions): CapacityRule => {
   const { factor, rounding = "slots-up", minimum = 1, multipleOf = 1, dropOrder = byChoice } = options;
@@ -97,7 +101,12 @@ export interface CapacityByMaximumOptions {
  * figures contain the required bound. Unused slots are sent only by the dense dispatcher.
  *
  * @throws ArgumentError for a bound that is not an integer from 1.
- * @example capacityByMaximum({ bound: 512 })
+ * @example
+ * ```ts
+ * const capacity = capacityByMaximum({ bound: 512 });
+ * const { slots, overflow } = capacity({ numTokens: 64, numExperts: 8, numChoices: 2 });
+ * console.log(slots, overflow); // 64 refuse
+ * ```
  */
 export const capacityByMaximum = ({ bound = Infinity }: CapacityByMaximumOptions = {}): CapacityRule => {
   if (bound !== Infinity) checkCounts("capacityByMaximum", { bound });

@@ -12,18 +12,26 @@ import {
   transpose,
   uniform,
 } from "@skein/tensor-core";
-import { type Choices, type GateContext, requireKey } from "./gates/gate.ts";
+import { type ExpertChoices, type GateContext, requireKey } from "./gates/gate.ts";
 
 /**
  * Returns the order in which entries get slots: i32 [N], all entries, highest priority first. If an expert has fewer
  * slots than entries, the last entries are dropped.
  */
-export type DropOrder = (choices: Choices, context: Pick<GateContext, "train" | "key">) => Tensor;
+export type DropOrder = (choices: ExpertChoices, context: Pick<GateContext, "train" | "key">) => Tensor;
 
-const sizesOf = ({ choices_TK }: Choices): [numTokens: number, numChoices: number] =>
+const sizesOf = ({ choices_TK }: ExpertChoices): [numTokens: number, numChoices: number] =>
   choices_TK.shape as [number, number];
 
-/** Order by token: all choices of the first token, then those of the second, … */
+/**
+ * Order by token: all choices of the first token, then those of the second, …
+ *
+ * @example
+ * ```ts
+ * const rule = capacityByFactor({ factor: 1, dropOrder: byToken });
+ * console.log(rule({ numTokens: 64, numExperts: 8, numChoices: 1 }).overflow); // drop
+ * ```
+ */
 export const byToken: DropOrder = (choices) => {
   const [numTokens, numChoices] = sizesOf(choices);
   return arange(numTokens * numChoices);
@@ -36,18 +44,40 @@ const choiceByChoice = (tokens_T: Tensor, numChoices: number): Tensor => {
   return reshape(transpose(entries_TK, [1, 0]), [-1]);
 };
 
-/** Order by choice: first choices of all tokens in token order, then second choices, … */
+/**
+ * Order by choice: first choices of all tokens in token order, then second choices, …
+ *
+ * @example
+ * ```ts
+ * const rule = capacityByFactor({ factor: 1, dropOrder: byChoice });
+ * console.log(rule({ numTokens: 64, numExperts: 8, numChoices: 2 }).overflow); // drop
+ * ```
+ */
 export const byChoice: DropOrder = (choices) => {
   const [numTokens, numChoices] = sizesOf(choices);
   return choiceByChoice(arange(numTokens), numChoices);
 };
 
-/** Order by weight, largest first; ties in token order. */
+/**
+ * Order by weight, largest first; ties in token order.
+ *
+ * @example
+ * ```ts
+ * const rule = capacityByFactor({ factor: 1, dropOrder: byProbability });
+ * console.log(rule({ numTokens: 64, numExperts: 8, numChoices: 1 }).dropOrder === byProbability); // true
+ * ```
+ */
 export const byProbability: DropOrder = ({ weights_TK }) =>
   argsort(stopGradient(reshape(weights_TK, [-1])), { descending: true });
 
 /**
  * Order like `byChoice`, with tokens sorted by their largest weight; ties in token order.
+ *
+ * @example
+ * ```ts
+ * const rule = capacityByFactor({ factor: 1, dropOrder: byBatchPriority });
+ * console.log(rule({ numTokens: 64, numExperts: 8, numChoices: 2 }).overflow); // drop
+ * ```
  * Source: Riquelme et al. 2021 (batch prioritized routing), arXiv 2106.05974.
  */
 export const byBatchPriority: DropOrder = (choices) => {
@@ -61,6 +91,12 @@ const fixedKey = [0, 0];
 /**
  * Order like `byChoice`, with tokens in random order: from the key of the step in training; otherwise from a fixed key
  * if the context has no key.
+ *
+ * @example
+ * ```ts
+ * const rule = capacityByFactor({ factor: 1, dropOrder: byRandomOrder });
+ * console.log(rule({ numTokens: 64, numExperts: 8, numChoices: 1 }).overflow); // drop
+ * ```
  */
 export const byRandomOrder: DropOrder = (choices, context) => {
   const [numTokens, numChoices] = sizesOf(choices);

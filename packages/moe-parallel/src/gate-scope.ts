@@ -5,6 +5,11 @@ export const gateScope = "gate";
  * Whether a node belongs to the gate of a layer, in forward or backward. Mixed precision must keep these nodes in f32,
  * because rounding would change the order of close scores.
  *
- * @example jit(step, backend, { passes: [(graph) => mixedPrecision(graph, { keeps: isGateNode })] })
+ * @example
+ * ```ts
+ * const step = (key: Tensor) => switchGate({ width: 4, numExperts: 2 }).init(key).params.weight_DE;
+ * const passes = [(graph: Graph) => mixedPrecision(graph, { keeps: isGateNode })]; // gates compute in f32
+ * console.log((await jit(step, referenceBackend(), { passes })(randomKey(1))).shape); // [4, 2]
+ * ```
  */
 export const isGateNode = ({ scope }: { readonly scope: string }): boolean => scope.split("/").includes(gateScope);

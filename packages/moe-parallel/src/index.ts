@@ -34,7 +34,7 @@ export {
 export { cosineGate, type CosineGateOptions, type CosineParams } from "./gates/cosine-gate.ts";
 export { expertChoiceGate, type ExpertChoiceGateOptions } from "./gates/expert-choice-gate.ts";
 export {
-  type Choices,
+  type ExpertChoices,
   defineGate,
   type Gate,
   type GateContext,
@@ -54,78 +54,11 @@ export type { AuxiliaryLoss, RouterScores, ScoreNoise, TokenSums, WholeBatch } f
 export { balanceLoss, type BalanceLossOptions } from "./losses/balance-loss.ts";
 export { importanceLoadLoss, type ImportanceLoadLossOptions } from "./losses/importance-load-loss.ts";
 export { zLoss, type ZLossOptions } from "./losses/z-loss.ts";
-export {
-  type MoeContext,
-  moeLayer,
-  type MoeLayer,
-  type MoeLayerOptions,
-  type MoeParams,
-} from "./moe-layer.ts";
+export { type MoeContext, moeLayer, type MoeLayer, type MoeLayerOptions, type MoeParams } from "./moe-layer.ts";
 export type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeReport, MoeState } from "./moe-report.ts";
 export { type Order, type OrderOptions, orderTokens, type WeightNormalisation } from "./order.ts";
-export { placeByEplb, type EplbPlacementOptions } from "./study/eplb.ts";
-export type { ExchangeLevel, ExchangeLevels, ExchangeLine } from "./placement/exchange-levels.ts";
-export { exchangeSeconds, type ExchangeSecondsOptions } from "./placement/exchange-seconds.ts";
-export { type ExpertMove, expertMoves, type ExpertMovesOptions } from "./placement/expert-moves.ts";
-export {
-  checkExpertPlacement,
-  type CheckExpertPlacementOptions,
-  type ExpertPlacement,
-  placeInOrder,
-  withExpertsSwapped,
-} from "./placement/expert-placement.ts";
-export {
-  nearestPositions,
-  permuteToNearestRanks,
-  placementFromPositions,
-  positionsOfPlacement,
-} from "./placement/expert-positions.ts";
-export {
-  chooseSwap,
-  type ChooseSwapOptions,
-  type ExpertSwap,
-  swapExperts,
-  type SwapExpertsOptions,
-} from "./placement/expert-swap.ts";
-export { type HeaviestFirstOptions, placeHeaviestFirst } from "./placement/heaviest-first.ts";
-export { maxMovesPerPair, moveExperts, type MoveExpertsOptions } from "./placement/move-experts.ts";
-export { moveGain, type MoveGain, type MoveGainOptions } from "./placement/move-gain.ts";
-export {
-  expertsOfRank,
-  loadsOfRanks,
-  numSlotsPerRank,
-  rankOfSlot,
-  ranksOfExperts,
-  slotOfExpert,
-  slotsOfExperts,
-} from "./placement/placement-lookups.ts";
-export { chooseShadowed, fasterMoeDefaults, type Shadowing, type ShadowingCosts } from "./study/shadowing.ts";
-export { swapSeconds, type SwapSecondsOptions } from "./placement/swap-seconds.ts";
-export {
-  addCounts,
-  type CountHistory,
-  type CountWindow,
-  countWindow,
-  decayedCounts,
-  type DecayedCounts,
-  meanCounts,
-  recordCounts,
-} from "./routing/count-history.ts";
-export type { LoadHistory } from "./routing/load-history.ts";
-export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing, singleChoices } from "./routing/routing.ts";
-export {
-  recordRouting,
-  type ReplayOptions,
-  replayRoutings,
-  type RoutedStep,
-  type RoutingRecord,
-  routingRecord,
-  routingRecordFromJson,
-  type RoutingRecordJson,
-  routingRecordToJson,
-} from "./routing/routing-record.ts";
 export type { ExpertShards, ShardAxes } from "./shards/expert-shards.ts";
 export { splitAfterGate, type SplitAfterGateOptions } from "./shards/split-after-gate.ts";
 export { splitBeforeGate, type SplitBeforeGateOptions } from "./shards/split-before-gate.ts";
 export { withoutSplit } from "./shards/without-split.ts";
-export { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "./rows.ts";
+export { fromRows, assignRows, type RowTokens, toRows } from "./rows.ts";

@@ -30,7 +30,7 @@ import { denseDispatcher } from "./dispatch/dense-dispatcher.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
 import { countTokenRankPairs } from "./duplication.ts";
 import type { Experts } from "./experts/experts.ts";
-import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
+import type { ExpertChoices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
 import { joinMoeParts } from "./join-parts.ts";
 import type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeReport, MoeState } from "./moe-report.ts";
 import { gateScope } from "./gate-scope.ts";
@@ -165,8 +165,17 @@ interface Routed {
  * are removed from a graph whose figures are not used.
  * @throws ArgumentError if the number of experts is not a multiple of the number of ranks, the placement is not a
  *   permutation, or sharded experts lack `hiddenDims`.
- * @example const moe = moeLayer({ gate: switchGate({ width, numExperts: 8 }), experts: geluExperts({ width, hidden })
- *   });
+ * @example
+ * ```ts
+ * const [width, numExperts] = [4, 8];
+ * const moe = moeLayer({ gate: switchGate({ width, numExperts }), experts: geluExperts({ width, hidden: 16 }) });
+ * const apply = (key: Tensor, x: Tensor) => {
+ *   const { params, state } = moe.init(key); // in a training step, arguments
+ *   return moe.apply(params, state, x, { train: false })[0];
+ * };
+ * const y = await evaluate(apply, referenceBackend())(randomKey(1), NdArray.from(Array(8).fill(1), [2, 4]));
+ * console.log(y.shape); // [2, 4]
+ * ```
  * Source: stages after Pan et al. 2025 (FSMoE), ASPLOS; Lepikhin et al. 2020 (GShard), arXiv 2006.16668.
  */
 export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = never>(
@@ -211,7 +220,11 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   const applyChoices = (
     params: ExpertParams,
     x_TD: Tensor,
-    { choices, load_E, placeOf_E }: { readonly choices: Choices; readonly load_E: Tensor; readonly placeOf_E: Tensor },
+    {
+      choices,
+      load_E,
+      placeOf_E,
+    }: { readonly choices: ExpertChoices; readonly load_E: Tensor; readonly placeOf_E: Tensor },
     context: MoeContext,
   ): Routed => {
     const [numTokens, numChoices] = choices.choices_TK.shape as [number, number];

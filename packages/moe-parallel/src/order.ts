@@ -21,7 +21,7 @@ import {
   where,
 } from "@skein/tensor-core";
 import type { Capacity } from "./capacity.ts";
-import type { Choices, GateContext } from "./gates/gate.ts";
+import type { ExpertChoices, GateContext } from "./gates/gate.ts";
 import { countPerExpert } from "./load.ts";
 
 /** Time of the division of a token's weights by their sum, or "none". */
@@ -65,7 +65,7 @@ const normalised = (weights_TK: Tensor): Tensor =>
  * @param choices choices, with experts numbered in placement order.
  * Cost: at most two radix sorts of N numbers (one for orders by token or choice), and a few passes over N numbers.
  */
-export const orderTokens = (choices: Choices, options: OrderOptions): Order => {
+export const orderTokens = (choices: ExpertChoices, options: OrderOptions): Order => {
   const { numExperts, capacity, normalisation, context } = options;
   const { choices_TK, weights_TK } = choices;
   const [numTokens, numChoices] = choices_TK.shape as [number, number];

@@ -1,5 +1,5 @@
 import { concat, pad, slice, type Tensor } from "@skein/tensor-core";
-import type { Choices, Gate, Mixture } from "../src/index.ts";
+import type { ExpertChoices, Gate, Mixture } from "../src/index.ts";
 
 /** Slots of all parts, concatenated; only a part's own tokens have nonzero weights. */
 const besideEachOther = (parts: readonly Tensor[]): Tensor => {
@@ -15,7 +15,7 @@ const besideEachOther = (parts: readonly Tensor[]): Tensor => {
   );
 };
 
-const joinRoutings = (parts: readonly (Choices | Mixture)[]): Choices | Mixture => {
+const joinRoutings = (parts: readonly (ExpertChoices | Mixture)[]): ExpertChoices | Mixture => {
   if (parts[0]!.kind === "mixture") {
     const mixtures = parts as readonly Mixture[];
     return {
@@ -24,7 +24,7 @@ const joinRoutings = (parts: readonly (Choices | Mixture)[]): Choices | Mixture 
       combine_TEC: besideEachOther(mixtures.map(({ combine_TEC }) => combine_TEC)),
     };
   }
-  const choices = parts as readonly Choices[];
+  const choices = parts as readonly ExpertChoices[];
   const most = choices[0]!.maxPerExpert;
   return {
     kind: "choices",

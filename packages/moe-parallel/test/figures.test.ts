@@ -2,7 +2,7 @@ import { cast, full, NdArray, slice } from "@skein/tensor-core";
 import { examples } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { byToken, capacityByFactor, type Choices, defineGate, type Gate, switchGate } from "../src/index.ts";
+import { byToken, capacityByFactor, type ExpertChoices, defineGate, type Gate, switchGate } from "../src/index.ts";
 import { layerOf, ranksOf } from "./layers.ts";
 import { initRanks, stepOnRanks } from "./step.ts";
 import { width } from "./tokens.ts";
@@ -47,7 +47,7 @@ const writtenGate = (numChoices: number): Gate =>
     route: (_, __, x_TD) => {
       const numTokens = x_TD.shape[0]!;
       const even_TE = full([numTokens, 4], 0.25);
-      const choices: Choices = {
+      const choices: ExpertChoices = {
         kind: "choices",
         choices_TK: cast(slice(x_TD, [0, 0], [numTokens, numChoices]), "i32"),
         weights_TK: full([numTokens, numChoices], 1 / numChoices),

@@ -21,7 +21,7 @@ import {
   byToken,
   capacityByFactor,
   capacityByMaximum,
-  type Choices,
+  type ExpertChoices,
   defineGate,
   expertChoiceGate,
   type Experts,
@@ -49,7 +49,7 @@ const givenGate = (routing: GateDecisions): Gate =>
     route: (params: { readonly weights_TK: Tensor }) => {
       const choices_TK = constant(routing.choices.flat(), "i32", [routing.choices.length, routing.numChoices]);
       const even_TE = full([routing.choices.length, routing.numExperts], 1 / routing.numExperts);
-      const choices: Choices = { kind: "choices", choices_TK, weights_TK: params.weights_TK };
+      const choices: ExpertChoices = { kind: "choices", choices_TK, weights_TK: params.weights_TK };
       return { routing: choices, scores: { logits_TE: even_TE, probabilities_TE: even_TE } };
     },
   }) as Gate;

@@ -15,14 +15,13 @@ import { describe, expect, test } from "vitest";
 import {
   capacityByFactor,
   geluExperts,
-  maxMovesPerPair,
   moeLayer,
-  moveExperts,
   raggedDispatcher,
   sigmoidGate,
   softGate,
   switchGate,
 } from "../src/index.ts";
+import { maxMovesPerPair, moveExperts } from "../src/placement.ts";
 import { keyOf, tokensOf, width } from "./tokens.ts";
 import { joined, partsOf, runRanks } from "./world.ts";
 

@@ -3,21 +3,21 @@ import { examples } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  assignRows,
   byBatchPriority,
-  byRandomOrder,
   byChoice,
   byProbability,
+  byRandomOrder,
   byToken,
-  type Choices,
   type DropOrder,
-  type GateContext,
+  type ExpertChoices,
   fromRows,
-  assignRows,
+  type GateContext,
   orderTokens,
-  rowsOf,
   toRows,
   type WeightNormalisation,
 } from "../src/index.ts";
+import { rowsOf } from "../src/rows.ts";
 import { choicesOf, counting, type GateDecisions, routings, weightsOf } from "./routings.ts";
 import { runRanks } from "./world.ts";
 
@@ -103,7 +103,7 @@ const run = (
 ) => {
   const numTokens = routing.choices.length;
   const fn = (choices_TK: Tensor, weights_TK: Tensor, x_TD: Tensor, key: Tensor) => {
-    const choices: Choices = { kind: "choices", choices_TK, weights_TK };
+    const choices: ExpertChoices = { kind: "choices", choices_TK, weights_TK };
     const order = orderTokens(choices, {
       numExperts: routing.numExperts,
       capacity: { slots, overflow: "drop", dropOrder },

@@ -35,7 +35,7 @@ const libraryOf = async (compiler: string): Promise<{ family: MpiFamily; version
   return { family: "mpich", version: macro("MPICH_VERSION")! }; // The header itself refuses any other MPI.
 };
 
-export interface BuildOptions {
+export interface BuildMpiAddonOptions {
   /** C++ compiler of the MPI library. Default: $MPICXX, otherwise `mpicxx`. */
   readonly compiler?: string;
   /** Output file. Default: a file in the user's cache that `loadMpi` finds. */
@@ -57,7 +57,7 @@ export interface BuiltAddon {
  *
  * @throws MpiError `mpi-missing` without a compiler, `mpi-build` if compiling fails.
  */
-export const buildMpiAddon = async (options: BuildOptions = {}): Promise<BuiltAddon> => {
+export const buildMpiAddon = async (options: BuildMpiAddonOptions = {}): Promise<BuiltAddon> => {
   const { compiler = process.env["MPICXX"] || "mpicxx", cacheFolder = defaultCacheFolder() } = options;
   const { family, version } = await libraryOf(compiler);
   const file = options.output ?? cachedAddon(cacheFolder, family, version);

@@ -1,11 +1,11 @@
 import type { WorldConnection } from "@skein/collectives/transport";
 import type { ErrorKind } from "@skein/tensor-core";
-import type { OpenOptions } from "./world.ts";
+import type { OpenMpiOptions } from "./world.ts";
 
 /** Start parameters of the companion thread of a rank over MPI. The only later command is to stop. */
 export interface MpiCompanionInput {
   readonly connection: WorldConnection;
-  readonly load: Pick<OpenOptions, "addon" | "cacheFolder" | "allowSingleton">;
+  readonly load: Pick<OpenMpiOptions, "addon" | "cacheFolder" | "allowSingleton">;
 }
 
 /** Event from the companion thread to its process. */

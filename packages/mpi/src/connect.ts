@@ -6,7 +6,7 @@ import { nativeCollectives } from "./native-collectives.ts";
 import type { MpiWorld } from "./world.ts";
 
 /** An opened MPI world, and the settings of its lanes. */
-export interface ConnectOptions {
+export interface ConnectMpiOptions {
   readonly world: MpiWorld;
   /** Number of requests that may be in flight at the same time. Default: 4. */
   readonly lanes?: number;
@@ -34,7 +34,7 @@ export const transportsOver = (lanes: readonly MpiLane[], memory: MessageMemory)
  * Creates one communicator per lane. Collective: every rank must call this function one time, at the same point of its
  * start-up.
  */
-export const connectMpi = async (options: ConnectOptions): Promise<MpiConnection> => {
+export const connectMpi = async (options: ConnectMpiOptions): Promise<MpiConnection> => {
   const {
     world,
     lanes: count = 4,

@@ -1,19 +1,19 @@
 import {
   type BlockingCommunicator,
-  joinWorld,
+  createCommunicator,
   openGroupState,
   wasmMessageMemory,
   type WorldConnection,
 } from "@skein/collectives/transport";
 import { transportsOver } from "./connect.ts";
-import { loadMpi, type LoadOptions } from "./load-addon.ts";
+import { loadMpi, type LoadMpiOptions } from "./load-addon.ts";
 import { MpiLane } from "./lane.ts";
 import { BlockingRequests } from "./requests.ts";
 
 /** Connection to a world over MPI, with the data that the rank's compute thread needs to call MPI. */
 export interface MpiWorldConnection extends WorldConnection {
   readonly mpi: {
-    readonly load: Pick<LoadOptions, "addon" | "cacheFolder">;
+    readonly load: Pick<LoadMpiOptions, "addon" | "cacheFolder">;
     /** One communicator per lane; empty if only one thread may call MPI. */
     readonly communicators: readonly number[];
     /** Time that the compute thread polls before it sleeps. */
@@ -28,7 +28,7 @@ export interface MpiWorldConnection extends WorldConnection {
  */
 export const joinMpiWorld = (connection: MpiWorldConnection): BlockingCommunicator => {
   const { rank, worldSize: size, memory, timeoutMilliseconds, mpi } = connection;
-  if (mpi.communicators.length === 0) return joinWorld(connection);
+  if (mpi.communicators.length === 0) return createCommunicator(connection);
   const state = openGroupState(connection);
   const requests = new BlockingRequests(loadMpi(mpi.load), mpi.spinMicroseconds);
   const lanes = mpi.communicators.map(
@@ -36,5 +36,5 @@ export const joinMpiWorld = (connection: MpiWorldConnection): BlockingCommunicat
       new MpiLane({ rank, size, requests }, communicator, timeoutMilliseconds, (tag) => state.nameOf(tag)),
   );
   const messages = wasmMessageMemory(memory);
-  return joinWorld(connection, transportsOver(lanes, messages));
+  return createCommunicator(connection, transportsOver(lanes, messages));
 };

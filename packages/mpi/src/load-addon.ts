@@ -6,7 +6,7 @@ import { MpiError } from "./errors.ts";
 import { findLauncher } from "./launcher.ts";
 
 /** Choice of the addon to load. */
-export interface LoadOptions {
+export interface LoadMpiOptions {
   /**
    * File of the addon. Default: $SKEIN_MPI_ADDON, otherwise the newest addon in the cache that matches the launcher.
    */
@@ -24,7 +24,7 @@ const rebuild = "build it on this machine with: skein-train mpi build";
  * @throws MpiError `mpi-missing` if no addon was built.
  */
 export const findAddon = (
-  { addon, environment = process.env, cacheFolder = defaultCacheFolder(environment) }: LoadOptions,
+  { addon, environment = process.env, cacheFolder = defaultCacheFolder(environment) }: LoadMpiOptions,
   family: MpiFamily | undefined,
 ): string => {
   const file = addon ?? (environment["SKEIN_MPI_ADDON"] || builtAddons(cacheFolder, family)[0]);
@@ -39,7 +39,7 @@ export const findAddon = (
  *
  * @throws MpiError `mpi-missing` if there is no addon, or its MPI library is missing or of the other family.
  */
-export const loadMpi = (options: LoadOptions = {}): MpiAddon => {
+export const loadMpi = (options: LoadMpiOptions = {}): MpiAddon => {
   const file = findAddon(options, findLauncher(options.environment ?? process.env)?.family);
   let addon: MpiAddon;
   try {

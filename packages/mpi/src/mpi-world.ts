@@ -7,13 +7,13 @@ import { InvariantError, SkeinError } from "@skein/tensor-core";
 import { type MpiCompanionInput, type MpiCompanionEvent, threadsOfRank } from "./companion-messages.ts";
 import { MpiError } from "./errors.ts";
 import type { MpiWorldConnection } from "./join.ts";
-import type { LoadOptions } from "./load-addon.ts";
-import { type OpenOptions, openMpi } from "./world.ts";
+import type { LoadMpiOptions } from "./load-addon.ts";
+import { type OpenMpiOptions, openMpi } from "./world.ts";
 
 export interface MpiWorldOptions
   extends RankMemory,
-    Pick<LoadOptions, "addon" | "cacheFolder">,
-    Pick<OpenOptions, "spinMicroseconds" | "allowSingleton"> {
+    Pick<LoadMpiOptions, "addon" | "cacheFolder">,
+    Pick<OpenMpiOptions, "spinMicroseconds" | "allowSingleton"> {
   /** Expected rank of this process, checked against MPI. Absent: the rank that MPI assigns. */
   readonly rank?: number;
   /** Expected number of ranks, checked against MPI. Absent: the number that MPI reports. */

@@ -1,11 +1,11 @@
 import type { MpiAddon } from "./addon.ts";
 import { MpiError } from "./errors.ts";
 import { findLauncher } from "./launcher.ts";
-import { loadMpi, type LoadOptions } from "./load-addon.ts";
+import { loadMpi, type LoadMpiOptions } from "./load-addon.ts";
 import { type Answer, type Command, Requests } from "./requests.ts";
 
 /** Choice of the addon, and options for opening MPI. */
-export interface OpenOptions extends LoadOptions {
+export interface OpenMpiOptions extends LoadMpiOptions {
   /** An addon that is already loaded. */
   readonly loaded?: MpiAddon;
   /** Whether to open a world of one rank if no launcher started this process, instead of throwing. Default: false. */
@@ -85,7 +85,7 @@ const groupHosts = (leaders: readonly number[]): number[][] =>
  * @throws MpiError `mpi-missing` without an addon; `mpi-launcher` if no launcher, or a launcher of another MPI, started
  * this process.
  */
-export const openMpi = async (options: OpenOptions = {}): Promise<MpiWorld> => {
+export const openMpi = async (options: OpenMpiOptions = {}): Promise<MpiWorld> => {
   const { environment = process.env, spinMicroseconds = spinMicrosecondsByDefault } = options;
   const launcher = findLauncher(environment);
   if (launcher === undefined && options.allowSingleton !== true)

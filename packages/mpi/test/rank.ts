@@ -3,16 +3,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import {
   type Algorithm,
-  algorithms,
   execute,
-  heapMessageMemory,
-  memoryWorld,
+  createMemoryWorld,
   type ScheduleParameters,
   plainArithmetic,
   reducible,
   scratchBytes,
   type Transport,
 } from "@skein/collectives";
+import { algorithms } from "@skein/collectives/algorithms";
+import { heapMessageMemory } from "@skein/collectives/transport";
 import { combiningKinds, inPlaceKinds } from "@skein/collectives/transport";
 import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
@@ -73,7 +73,7 @@ const run = async (
 
 /** Returns the expected output of this rank, computed by a world within this process. */
 const reference = async (ask: Ask): Promise<Uint8Array> =>
-  (await Promise.all(memoryWorld(size).map((transport) => run(ask, transport, 1))))[rank]!;
+  (await Promise.all(createMemoryWorld(size).map((transport) => run(ask, transport, 1))))[rank]!;
 
 const everyAlgorithm = async (limit?: number): Promise<void> => {
   const [lane] = await openLanes(world, 1, 20_000, nameOf);

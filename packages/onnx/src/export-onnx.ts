@@ -73,6 +73,16 @@ export interface OnnxFilesOptions {
  * written to a separate file.
  *
  * @throws OnnxError under the conditions of `exportOnnx`, and if the name of the weights file is outside the folder.
+ * @example
+ * ```ts
+ * const source = {
+ *   fn: ({ w }: { w: Tensor }, { x }: { readonly [name: string]: Tensor }) => ({ y: matmul(x!, w) }),
+ *   weights: { w: NdArray.from([1, 2], [2, 1]) } as never,
+ *   inputs: { x: { dtype: "f32", shape: [2] } },
+ *   batch: 1,
+ * } as const;
+ * console.log(Object.keys(exportOnnxFiles(source, { weightsFile: "model.data", above: 0 }))); // ['model', 'weights']
+ * ```
  */
 export const exportOnnxFiles = <Weights>(
   source: OnnxSource<Weights>,
@@ -132,9 +142,16 @@ const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
  *
  * @throws OnnxError for operators without an ONNX equivalent (collectives, random numbers, mixtures of experts), for
  * weights beyond the range of f16, and for models above 2 GiB, which `exportOnnxFiles` writes.
- * @example const bytes = exportOnnx({ fn: ({ params, state }, { image }) => ({ logits: model.apply(params, state,
- * image!, { train: false })[0] }), weights: { params, state }, inputs: { image: { dtype: "u8", shape: [28, 28, 1] } },
- * batch: "dynamic" });
+ * @example
+ * ```ts
+ * const bytes = exportOnnx({
+ *   fn: ({ w }: { w: Tensor }, { x }) => ({ y: matmul(x!, w) }),
+ *   weights: { w: NdArray.from([1, 2], [2, 1]) } as never,
+ *   inputs: { x: { dtype: "f32", shape: [2] } }, // of one sample
+ *   batch: "dynamic",
+ * });
+ * console.log(bytes.length > 0); // true
+ * ```
  */
 export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => {
   const built = build(source);

@@ -48,12 +48,12 @@ export interface Opened {
 /** A model type, identified by `model_type` in its configuration. */
 export interface Architecture {
   /** Builds the model of a configuration. @throws PretrainedError for a configuration that is not supported. */
-  open(config: Config, options: OpenOptions): Opened;
+  open(config: Config, options: OpenConfigOptions): Opened;
   /** Name, in the field `architectures`, of the model with a classification head. Absent: there is no such model. */
   readonly classifier?: string;
 }
 
-export interface OpenOptions {
+export interface OpenConfigOptions {
   /** Recomputation in the backward pass, as in the options of the models. Default: none. */
   readonly recompute?: "none" | "blocks";
 }

@@ -1,4 +1,4 @@
-export type { Config, OpenOptions } from "./architecture.ts";
+export type { Config, OpenConfigOptions } from "./architecture.ts";
 export { PretrainedError } from "./errors.ts";
 export type { FloatDType } from "./float-bits.ts";
 export type { ImageProcessor } from "./image-processor.ts";

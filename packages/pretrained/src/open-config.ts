@@ -1,6 +1,6 @@
 import type { Model } from "@skein/models";
 import { didYouMean, excerpt } from "@skein/tensor-core/backend";
-import type { Architecture, Config, Opened, OpenOptions } from "./architecture.ts";
+import type { Architecture, Config, Opened, OpenConfigOptions } from "./architecture.ts";
 import { withNumLabels } from "./architectures/labels.ts";
 import { architectures, otherModelTypes } from "./architectures/table.ts";
 import { PretrainedError } from "./errors.ts";
@@ -12,7 +12,7 @@ import { requireUnquantised } from "./quantised.ts";
  * @throws PretrainedError for an unsupported architecture or setting, and for quantized weights.
  * @example const { model } = openConfig(JSON.parse(text));
  */
-export const openConfig = (config: Config, options: OpenOptions = {}): Opened => {
+export const openConfig = (config: Config, options: OpenConfigOptions = {}): Opened => {
   const architecture = architectureOf(config);
   requireUnquantised(config);
   return architecture.open(config, options);
@@ -34,15 +34,28 @@ const architectureOf = (config: Config): Architecture => {
  * Returns the model of a configuration, for training from scratch.
  *
  * @throws PretrainedError like `loadPretrained` for configurations.
- * @example const model = modelOf(JSON.parse(await readFile("config.json", "utf8")));
+ * @example
+ * ```ts
+ * const config = {
+ *   model_type: "llama", vocab_size: 9, hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1,
+ *   num_attention_heads: 2,
+ * };
+ * const { params } = await evaluate(modelOf(config).init, referenceBackend())(randomKey(1));
+ * console.log(Object.keys(params as object)); // ['blocks', 'embedding_VD', 'finalNorm', 'head_DV']
+ * ```
  */
-export const modelOf = (config: Config, options: OpenOptions = {}): Model => openConfig(config, options).model;
+export const modelOf = (config: Config, options: OpenConfigOptions = {}): Model => openConfig(config, options).model;
 
 /**
  * Returns the configuration of the same model with a classification head of `numClasses` classes, for any previous
  * head.
  *
  * @throws PretrainedError for an architecture without a classification head.
+ * @example
+ * ```ts
+ * const config = { model_type: "bert", architectures: ["BertModel"], hidden_size: 8 };
+ * console.log(withNewHead(config, 3)["architectures"]); // ['BertForSequenceClassification']
+ * ```
  */
 export const withNewHead = (config: Config, numClasses: number): Config => {
   const { classifier } = architectureOf(config);

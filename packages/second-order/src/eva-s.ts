@@ -58,6 +58,17 @@ const dotEach = (a: Tensor, b: Tensor): Tensor => sum(multiply(a, b), { dims: [-
  * The paper leaves the choice of vectors and exponent open; its method permits both variants.
  *
  * Cost: no state except counters; about 10 flops per parameter.
+ * @example
+ * ```ts
+ * const optimizer = chain(evaS({ learningRate: 0.1 }), momentum({ learningRate: 0.1 }));
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const [w, gradient] = [NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 0, 0, 1], [2, 2])];
+ * const next = await evaluate(step, referenceBackend())(w, gradient);
+ * console.log(next.toNumbers().map((value) => value.toFixed(2)).join(" ")); // 0.90 2.08 3.08 3.90
+ * ```
  * Source: Zhang, Shi and Li 2023 (Eva), ICLR.
  */
 export const evaS = ({

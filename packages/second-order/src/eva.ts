@@ -100,7 +100,14 @@ const rankOnePreconditioner = (
  *
  * @throws ArgumentError for an empty list of layers, and for options out of range.
  * Cost: `inputs + outputs` numbers of state per layer, also sent in each step; about 8 flops per parameter.
- * @example chain(eva({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }))
+ * @example
+ * ```ts
+ * const loss = (params: { w: Tensor }, x: Tensor, y: Tensor) => mean(square(subtract(matmul(x, params.w), y)));
+ * const data = [{ w: NdArray.from([0, 0], [2, 1]) }, NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 2], [2, 1])];
+ * const { layers } = findLayers(valueAndGrad(loss), data as never);
+ * const optimizer = chain(eva({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }));
+ * console.log(layers[0]!.path, optimizer.observe !== undefined); // w true
+ * ```
  * Source: Zhang, Shi and Li 2023, ICLR.
  */
 export const eva = (options: EvaOptions): Preconditioner<EvaState> =>
@@ -110,6 +117,14 @@ export const eva = (options: EvaOptions): Preconditioner<EvaState> =>
  * Eva-f: like `eva`, but with the inputs only: the inverse of `ā āᵀ + γI`, which is FOOF with a vector.
  *
  * Cost: `inputs` numbers of state per layer, also sent in each step; about 8 flops per parameter.
+ * @example
+ * ```ts
+ * const loss = (params: { w: Tensor }, x: Tensor, y: Tensor) => mean(square(subtract(matmul(x, params.w), y)));
+ * const data = [{ w: NdArray.from([0, 0], [2, 1]) }, NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 2], [2, 1])];
+ * const { layers } = findLayers(valueAndGrad(loss), data as never);
+ * const optimizer = chain(evaF({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }));
+ * console.log(layers[0]!.path, optimizer.observe !== undefined); // w true
+ * ```
  * Source: Zhang, Shi and Li 2023, ICLR; Benzing 2022, arXiv 2201.12250, for FOOF.
  */
 export const evaF = (options: EvaOptions): Preconditioner<EvaState> =>

@@ -21,7 +21,6 @@ export type { FirstOrderWeight, Layer, ModelLayers } from "./statistics/layer.ts
 export { inputMeanStatistic, meanStatistic } from "./statistics/means.ts";
 export { findLayers, observeLayers, type ObserveLayersOptions } from "./statistics/observe-layers.ts";
 export type { LayerSide, LayerStatistic, Statistic } from "./statistics/statistic.ts";
-export { packTriangle, unpackTriangle } from "./statistics/triangle.ts";
 export type { CurvatureFigures } from "./curvature-figures.ts";
 export { eva, evaF, type EvaOptions, type EvaState } from "./eva.ts";
 export { evaS, type EvaSOptions, type EvaSState } from "./eva-s.ts";
@@ -31,7 +30,6 @@ export type { DerivedFactor, FactorInverse, Sides } from "./kfac/factor-inverse.
 export { kfac, type KfacOptions, type KfacState } from "./kfac/kfac.ts";
 export type { KfacDistribution } from "./kfac/rank-role.ts";
 export { type FactorTimes, placeBalanced } from "./placement/balanced-broadcast.ts";
-export { contiguousGroups } from "./placement/contiguous.ts";
 export { gradientWorkers, type GreedyOptions, placeGreedily } from "./placement/greedy.ts";
 export {
   type InversePlacement,
@@ -43,8 +41,8 @@ export {
   placeWholeLayers,
 } from "./placement/inverse-placement.ts";
 export {
-  chooseForm,
-  type ChooseFormOptions,
+  planKfacForms,
+  type PlanKfacFormsOptions,
   equivalentForms,
   type KfacForm,
   placeForm,
@@ -56,7 +54,6 @@ export {
   type FormPlacement,
   formStages,
   type FormStages,
-  meanStepSeconds,
   type RefreshIntervals,
   type StageOptions,
 } from "./planning/form-stages.ts";
@@ -74,7 +71,6 @@ export {
   type SoapSides,
   type SoapState,
 } from "./soap.ts";
-export { tensorNorms } from "./tensor-norms.ts";
 export {
   lamb,
   type LambOptions,

@@ -41,6 +41,13 @@ export interface OrthogonaliseOptions extends NewtonSchulzOptions {
  * separately; vectors are not changed.
  *
  * Cost: see `newtonSchulz`; with an axis, a rank computes its share of the matrices, and sends them to the others.
+ * @example
+ * ```ts
+ * const optimizer = chain(orthogonaliseUpdates({ steps: 10 }), scaleByLearningRate(0.1));
+ * const step = (w: Tensor) => optimizer.update({ w }, optimizer.init({ w }), { params: { w } })[0].w;
+ * const updates = await evaluate(step, referenceBackend())(NdArray.from([3, 0, 0, 5], [2, 2]));
+ * console.log(updates.toNumbers().map((value) => value.toFixed(1))); // ['-0.1', '0.0', '0.0', '-0.1']
+ * ```
  * Source: K. Jordan 2024, "Muon".
  */
 export const orthogonaliseUpdates = ({
@@ -107,6 +114,17 @@ export type MuonState = {
  * the matrices inside a model; the embedding, the head and vectors are updated by Adam.
  *
  * Cost: one state value per number of a matrix, two for other parameters; see `newtonSchulz`.
+ * @example
+ * ```ts
+ * const optimizer = muon({ learningRate: 0.1, isHidden: (_, param) => param.rank === 2 });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const [w, gradient] = [NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 0, 0, 1], [2, 2])];
+ * const next = await evaluate(step, referenceBackend())(w, gradient);
+ * console.log(next.toNumbers().map((value) => value.toFixed(2)).join(" ")); // 0.89 2.00 3.00 3.89
+ * ```
  * Source: K. Jordan 2024, "Muon"; weight decay as in Liu et al. 2025, arXiv 2502.16982.
  */
 export const muon = ({

@@ -134,6 +134,17 @@ const scaleToNormOf = (x: Tensor, size: Tensor): Tensor => {
  *
  * Cost: `n² + m²` numbers for the moments of each block, and the same for the roots; per step `4nm(n + m)` flops; per
  * refresh see `inverseRoot`. With an axis, a rank computes its share of the roots, and sends it to the others.
+ * @example
+ * ```ts
+ * const optimizer = chain(shampoo({ blockSize: 128 }), momentum({ learningRate: 0.1 }));
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const [w, gradient] = [NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 0, 0, 1], [2, 2])];
+ * const next = await evaluate(step, referenceBackend())(w, gradient);
+ * console.log(next.toNumbers().map((value) => value.toFixed(2)).join(" ")); // 0.90 2.00 3.00 3.90
+ * ```
  * Source: Gupta et al. 2018, arXiv 1802.09568; blocks and grafting as in Anil et al. 2020, arXiv 2002.09018.
  */
 export const shampoo = ({

@@ -159,6 +159,17 @@ const columnsOf = (x: Tensor, order: Tensor): Tensor =>
  *
  * Cost: per matrix `2(n² + m²)` numbers of state in addition to Adam's; per step `6nm(n + m)` flops; per refresh about
  * `7(n³ + m³)`, for the first and for later ones. With an axis, a rank computes its share, and sends it to the others.
+ * @example
+ * ```ts
+ * const optimizer = chain(scaleBySoap(), scaleByLearningRate(0.003));
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const [w, gradient] = [NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 0, 0, 1], [2, 2])];
+ * const next = await evaluate(step, referenceBackend())(w, gradient);
+ * console.log(next.toNumbers().map((value) => value.toFixed(2)).join(" ")); // 1.00 2.00 3.00 4.00
+ * ```
  * Source: Vyas et al. 2024 (SOAP), arXiv 2409.11321, Algorithm 3. The authors' code skips the first update; this
  * implementation makes Adam's update instead.
  */
@@ -301,7 +312,17 @@ export interface SoapOptimizerOptions extends SoapOptions {
 /**
  * SOAP as a complete optimizer: `scaleBySoap`, decoupled weight decay, learning rate.
  *
- * @example soap({ learningRate: 0.003 })
+ * @example
+ * ```ts
+ * const optimizer = soap({ learningRate: 0.003 });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const [w, gradient] = [NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 0, 0, 1], [2, 2])];
+ * const next = await evaluate(step, referenceBackend())(w, gradient);
+ * console.log(next.toNumbers().map((value) => value.toFixed(2)).join(" ")); // 1.00 2.00 3.00 4.00
+ * ```
  * Source: Vyas et al. 2024, arXiv 2409.11321.
  */
 export const soap = ({

@@ -53,6 +53,17 @@ const alongRows = (each: Tensor, { rank }: Tensor): Tensor =>
  * · ‖w‖ / (‖u‖ + ε) · u`. The update is not changed if either norm is 0.
  *
  * Cost: two reads of all tensors and a product.
+ * @example
+ * ```ts
+ * const optimizer = chain(scaleByAdam(), scaleByTrustRatio(), scaleByLearningRate(0.01));
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const [w, gradient] = [NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 0, 0, 1], [2, 2])];
+ * const next = await evaluate(step, referenceBackend())(w, gradient);
+ * console.log(next.toNumbers().map((value) => value.toFixed(2)).join(" ")); // 0.96 2.00 3.00 3.96
+ * ```
  * Source: You et al. 2017, arXiv 1708.03888.
  */
 export const scaleByTrustRatio = ({
@@ -111,6 +122,17 @@ export interface LarsOptions extends Omit<TrustRatioOptions, "epsilon"> {
  * LARS: momentum with a trust ratio per tensor, for large batches: `v ← μv + c‖w‖/‖g + λw‖ · (g + λw)`, `w ← w − ηv`.
  * Biases and gains of norms have no trust ratio and no decay.
  *
+ * @example
+ * ```ts
+ * const optimizer = lars({ learningRate: 0.1, weightDecay: 1e-4 });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const [w, gradient] = [NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 0, 0, 1], [2, 2])];
+ * const next = await evaluate(step, referenceBackend())(w, gradient);
+ * console.log(next.toNumbers().map((value) => value.toFixed(2)).join(" ")); // 1.00 2.00 3.00 4.00
+ * ```
  * Source: You et al. 2017, arXiv 1708.03888, with the norm of the whole update in the denominator.
  */
 export const lars = ({
@@ -142,6 +164,17 @@ export interface LambOptions extends AdamOptions, Omit<TrustRatioOptions, "epsil
 /**
  * LAMB: Adam's direction with decoupled weight decay and a trust ratio per tensor.
  *
+ * @example
+ * ```ts
+ * const optimizer = lamb({ learningRate: 0.01 });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const [w, gradient] = [NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 0, 0, 1], [2, 2])];
+ * const next = await evaluate(step, referenceBackend())(w, gradient);
+ * console.log(next.toNumbers().map((value) => value.toFixed(2)).join(" ")); // 0.96 2.00 3.00 3.96
+ * ```
  * Source: You et al. 2020, arXiv 1904.00962, Algorithm 2, with φ(z) = z.
  */
 export const lamb = ({

@@ -1,7 +1,8 @@
 import { chain, NdArray, scaleByLearningRate, type Tensor } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 import { describe, expect, test } from "vitest";
-import { lamb, lars, muon, orthogonaliseUpdates, shampoo, tensorNorms } from "../src/index.ts";
+import { lamb, lars, muon, orthogonaliseUpdates, shampoo } from "../src/index.ts";
+import { tensorNorms } from "../src/tensor-norms.ts";
 import { eigen, gramOf, matrixOf, product, spectral, transposed } from "./dense.ts";
 import { applyOnce } from "./steps.ts";
 import { runRanks } from "./world.ts";

@@ -4,7 +4,7 @@ export type { CollectiveHandle, CollectiveKind, CollectiveRequest, RaggedRows } 
 export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";
 export { fromBf16Bits, fromF16Bits, hostArrayType, isHalf, roundToStorage, toBf16Bits, toF16Bits } from "./dtype.ts";
 export { type FileContent, foreignContent, headBytes } from "./foreign-content.ts";
-export { openIfRegular, openRegularFile, readRegularText } from "./regular-file.ts";
+export { openIfRegular, openCheckedFile, readRegularText } from "./regular-file.ts";
 export { utf8Fault } from "./utf8-fault.ts";
 export { maxBytesPerCall, type RangeSource, readRange } from "./read-range.ts";
 export { threadFile, threadFlags } from "./thread-file.ts";
@@ -13,7 +13,7 @@ export { boundedLine, visibleLine, visibleText } from "./visible-text.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
 export { retryAfterReclaim } from "./execution/memory-reclaimer.ts";
-export { modelScope, phaseOf } from "./inspection/phase.ts";
+export { modelScope } from "./inspection/phase.ts";
 export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
@@ -38,21 +38,21 @@ export {
   type ValueRef,
 } from "./graph/graph.ts";
 export { traceWithin } from "./tracing/trace.ts";
-export { isUserOperator } from "./graph/operator.ts";
-export type {
-  ComposedOperator,
-  Cost,
-  LayerKind,
-  Operator,
-  OperatorTable,
-  ReferenceArray,
-  VjpContext,
+export {
+  isUserOperator,
+  type ComposedOperator,
+  type Cost,
+  type LayerKind,
+  type Operator,
+  type OperatorTable,
+  type ReferenceArray,
+  type VjpContext,
 } from "./graph/operator.ts";
 export { replay, type ReplayOptions } from "./tracing/replay.ts";
 export { operators } from "./ops/table.ts";
 export type { WasmMemory, WasmModule } from "./platform-types.ts";
 export { interpretRanks, interpretWorld } from "./reference/interpret.ts";
-export { broadcastShapes, formatSpec, rowMajorStrides, sameSpec } from "./shape.ts";
+export { formatSpec, rowMajorStrides, sameSpec } from "./shape.ts";
 export { foldInKey, threefry2x32, threefryWord } from "./random.ts";
 export { type FoldOp, foldTile, type FusedFold, type FusedInstruction, type FusedParams } from "./ops/fused.ts";
 export { type ComposedRule, composedElementwise, type ElementwiseRule } from "./ops/shared/elementwise.ts";
@@ -85,9 +85,6 @@ export {
   planMemory,
 } from "./memory/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
-export { scheduleCollectives } from "./passes/schedule-collectives.ts";
-export { chooseRepeated, type Choice } from "./passes/memory-budget/choose-repeated.ts";
-export type { RepeatedStep, StepNode, StepShape } from "./passes/memory-budget/step-walk.ts";
 export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/memory-budget/recompute-within.ts";
 export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
 export { simplify } from "./passes/simplify.ts";

@@ -61,7 +61,14 @@ export const hostArrayType: {
   bool: Uint8Array,
 };
 
-/** Whether a dtype is floating-point, so that gradients flow through it. */
+/**
+ * Whether a dtype is floating-point, so that gradients flow through it.
+ *
+ * @example
+ * ```ts
+ * console.log(isFloat("bf16"), isFloat("i32")); // true false
+ * ```
+ */
 export const isFloat = (dtype: DType): boolean => dtype === "f32" || dtype === "f16" || dtype === "bf16";
 
 /** Whether a dtype is a 16-bit float. */

@@ -87,8 +87,12 @@ const releaseEntry = ({ executable }: CacheEntry): void => {
  * ranks are incompatible, ArgumentError if a limit is not a positive integer, or if no choice of recomputed values
  * meets `maxWorkspaceBytes`.
  * @example
- * const square = jit((x: Tensor) => multiply(x, x), backend);
- * const y = await backend.download(await square(NdArray.from([1, 2, 3])));
+ * ```ts
+ * const backend = referenceBackend();
+ * const double = jit((x: Tensor) => multiply(x, 2), backend); // traced and compiled at the first call
+ * const y = await backend.download(await double(NdArray.from([1, 2])));
+ * console.log(y.toNumbers()); // [2, 4]
+ * ```
  */
 export const jit = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
@@ -268,7 +272,11 @@ export const jit = <Args extends readonly unknown[], Result>(
 /**
  * Run a function once on host arrays and download the results, for interactive use.
  *
- * @example const y = await evaluate((x: Tensor) => multiply(x, x), referenceBackend())(NdArray.from([1, 2, 3]));
+ * @example
+ * ```ts
+ * const squared = await evaluate((x: Tensor) => multiply(x, x), referenceBackend())(NdArray.from([1, 2, 3]));
+ * console.log(squared.toNumbers()); // [1, 4, 9]
+ * ```
  */
 export const evaluate =
   <Args extends readonly unknown[], Result>(

@@ -39,6 +39,11 @@ export const threefryWord = (key: ArrayLike<number>, index: number): number =>
  * Create a key (u32[2]) from a seed, to pass into traced functions.
  *
  * @param seed Integer, 0 ≤ seed < 2⁵³.
+ * @example
+ * ```ts
+ * const key = randomKey(1);
+ * console.log((await evaluate((seed: Tensor) => uniform(seed, [2]), referenceBackend())(key)).shape); // [2]
+ * ```
  */
 export const randomKey = (seed: number): NdArray => {
   if (!Number.isSafeInteger(seed) || seed < 0)
@@ -54,6 +59,10 @@ export const foldInKey = (key: ArrayLike<number>, data: number): [number, number
  * relative bias of count / 2³² per draw.
  *
  * @param key Two 32-bit words, such as `randomKey(seed).data`.
+ * @example
+ * ```ts
+ * console.log([...permutation([0, 1], 4)].toSorted()); // [0, 1, 2, 3]
+ * ```
  * Source: Fisher and Yates, in Durstenfeld's form.
  */
 export const permutation = (key: ArrayLike<number>, count: number): Int32Array => {

@@ -77,7 +77,7 @@ export const openIfRegular = <Facts extends Stats>(
  *
  * @throws the error that `rules.fault` creates.
  */
-export const openRegularFile = (fs: FileSystem, path: string, { holds, cure, fault }: FileRules): RegularFile => {
+export const openCheckedFile = (fs: FileSystem, path: string, { holds, cure, fault }: FileRules): RegularFile => {
   let opened: ReturnType<typeof openIfRegular>;
   try {
     opened = openIfRegular(fs, path);
@@ -103,14 +103,14 @@ export const openRegularFile = (fs: FileSystem, path: string, { holds, cure, fau
 const maxTextBytes = 2 ** 29 - 24;
 
 /**
- * Read a whole UTF-8 file, opened with `openRegularFile`, and remove the byte order mark.
+ * Read a whole UTF-8 file, opened with `openCheckedFile`, and remove the byte order mark.
  *
  * @throws the error that `rules.fault` creates; for invalid UTF-8, the message has the offset of the first invalid
  * byte.
  */
 export const readRegularText = (fs: FileSystem, path: string, rules: FileRules): string => {
   const { cure, fault } = rules;
-  const { file, sizeBytes } = openRegularFile(fs, path, rules);
+  const { file, sizeBytes } = openCheckedFile(fs, path, rules);
   let bytes: Uint8Array;
   try {
     if (sizeBytes > maxTextBytes)

@@ -165,6 +165,12 @@ const bytesOf = (name: string, tensor: NdArray | StoredTensor, expected: number)
  * Cost: one copy of the data. To avoid holding the data in memory twice, write the parts of `layoutSafetensors`.
  * @throws ArgumentError in the same cases as `layoutSafetensors`, and if the number of bytes of a tensor does not match
  * its shape.
+ * @example
+ * ```ts
+ * const file = writeSafetensors(new Map([["w", NdArray.from([1, 2])]]), { step: "3" });
+ * const { tensors, metadata } = readSafetensors(file);
+ * console.log(tensors.get("w")!.toNumbers(), metadata); // [1, 2] { step: '3' }
+ * ```
  */
 export const writeSafetensors = (
   tensors: ReadonlyMap<string, NdArray | StoredTensor>,
@@ -311,7 +317,11 @@ const isOwn = (entry: SafetensorsEntry<StoredSpec>): entry is SafetensorsEntry =
  * as bytes.
  * @throws SafetensorsError if the file is invalid. No input causes any other error.
  * @example
- * const { tensors } = readSafetensors(writeSafetensors(new Map([["weight", NdArray.from([1, 2, 3])]])));
+ * ```ts
+ * const file = writeSafetensors(new Map([["w", NdArray.from([1, 2])]]), { format: "pt" });
+ * const { tensors, metadata } = readSafetensors(file);
+ * console.log(tensors.get("w")!.toNumbers(), metadata); // [1, 2] { format: 'pt' }
+ * ```
  * Source: https://huggingface.co/docs/safetensors (format).
  */
 export const readSafetensors = (file: Uint8Array): SafetensorsContent => {

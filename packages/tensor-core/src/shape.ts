@@ -11,20 +11,48 @@ export interface TensorSpec {
   readonly shape: Shape;
 }
 
-/** Return the number of elements of a shape; 1 for `[]`. */
+/**
+ * Return the number of elements of a shape; 1 for `[]`.
+ *
+ * @example
+ * ```ts
+ * console.log(elementCount([2, 3])); // 6
+ * ```
+ */
 export const elementCount = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
-/** Return the number of bytes of a dense tensor. */
+/**
+ * Return the number of bytes of a dense tensor.
+ *
+ * @example
+ * ```ts
+ * console.log(byteLength({ dtype: "f16", shape: [2, 3] })); // 12
+ * ```
+ */
 export const byteLength = (spec: TensorSpec): number => elementCount(spec.shape) * bytesPerElement[spec.dtype];
 
-/** Whether two shapes have the same rank and the same sizes. */
+/**
+ * Whether two shapes have the same rank and the same sizes.
+ *
+ * @example
+ * ```ts
+ * console.log(sameShape([2, 3], [2, 3])); // true
+ * ```
+ */
 export const sameShape = (a: Shape, b: Shape): boolean =>
   a.length === b.length && a.every((size, dim) => size === b[dim]);
 
 /** Whether two specs have equal dtypes and shapes. */
 export const sameSpec = (a: TensorSpec, b: TensorSpec): boolean => a.dtype === b.dtype && sameShape(a.shape, b.shape);
 
-/** Format a shape for errors and printed graphs: `[2, 3]`. */
+/**
+ * Format a shape for errors and printed graphs: `[2, 3]`.
+ *
+ * @example
+ * ```ts
+ * console.log(formatShape([2, 3])); // [2, 3]
+ * ```
+ */
 export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
 /** Format a spec: `f32[64, 10]`. */

@@ -33,6 +33,12 @@ const isLeaf = (value: unknown): boolean =>
 /**
  * Return the leaves of a tree in a fixed order (record keys sorted), and the structure, from which `unflattenTree`
  * rebuilds the tree.
+ *
+ * @example
+ * ```ts
+ * const { leaves, structure } = flattenTree<number>({ a: 1, b: [2, 3] });
+ * console.log(leaves, unflattenTree(structure, [10, 20, 30])); // [1, 2, 3] { a: 10, b: [20, 30] }
+ * ```
  */
 export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: TreeStructure } => {
   const leaves: Leaf[] = [];
@@ -85,6 +91,11 @@ export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf
  * Build the tree with the given structure and leaves: the inverse of `flattenTree`.
  *
  * @throws ArgumentError if the number of leaves does not match the structure.
+ * @example
+ * ```ts
+ * const { structure } = flattenTree({ a: 1, b: [2, 3] });
+ * console.log(unflattenTree(structure, [10, 20, 30])); // { a: 10, b: [20, 30] }
+ * ```
  */
 export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unknown[]): T => {
   let next = 0;
@@ -99,7 +110,14 @@ export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unkn
   return tree;
 };
 
-/** Return the path of each leaf, such as `blocks.0.attention.query`, in flattening order. */
+/**
+ * Return the path of each leaf, such as `blocks.0.attention.query`, in flattening order.
+ *
+ * @example
+ * ```ts
+ * console.log(leafPaths({ a: 1, b: [2, 3] })); // ['a', 'b.0', 'b.1']
+ * ```
+ */
 export const leafPaths = (tree: unknown): string[] => {
   const paths: string[] = [];
   const visit = (node: TreeStructure, path: string): void => {
@@ -117,7 +135,14 @@ export const leavesByPath = <Leaf>(tree: unknown): Map<string, Leaf> => {
   return new Map(leafPaths(tree).map((path, i) => [path, leaves[i]!]));
 };
 
-/** Apply `fn` to each leaf of a tree. Returns a tree of the results. */
+/**
+ * Apply `fn` to each leaf of a tree. Returns a tree of the results.
+ *
+ * @example
+ * ```ts
+ * console.log(mapTree({ a: 1, b: [2, 3] }, (leaf: number) => leaf * 10)); // { a: 10, b: [20, 30] }
+ * ```
+ */
 export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => To): MapTree<T, From, To> => {
   const { leaves, structure } = flattenTree<From>(tree);
   const paths = leafPaths(tree);
@@ -129,6 +154,11 @@ export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => 
 
 /**
  * Apply `fn` to the leaves of several trees with the same structure; the result has the structure of the first tree.
+ *
+ * @example
+ * ```ts
+ * console.log(zipTrees((a: number, b: number) => a + b, { x: 1, y: 2 }, { x: 10, y: 20 })); // { x: 11, y: 22 }
+ * ```
  */
 export const zipTrees = <T, Result = T>(fn: (...leaves: never[]) => unknown, first: T, ...rest: unknown[]): Result => {
   const { leaves, structure } = flattenTree<never>(first);

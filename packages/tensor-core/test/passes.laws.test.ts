@@ -23,11 +23,11 @@ import {
   type Node,
   optimize,
   planMemory,
-  scheduleCollectives,
   simplify,
   specOf,
   validateGraph,
 } from "../src/backend.ts";
+import { scheduleCollectives } from "../src/passes/schedule-collectives.ts";
 import { simplifyForFolds } from "../src/passes/simplify.ts";
 import { sinkSlices } from "../src/passes/sink-slices.ts";
 import { buildGraph, graphRecipe, inputsFor } from "./random-graph.ts";

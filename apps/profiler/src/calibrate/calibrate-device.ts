@@ -1,5 +1,6 @@
 import { totalmem } from "node:os";
-import { type Device, type KernelSample, learnEfficiencies } from "@skein/cost-model";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
+import { type KernelSample, learnEfficiencies } from "@skein/cost-model/calibration";
 import { median } from "@skein/measuring";
 import type { BackendRates } from "skein-train/profiling";
 
@@ -18,13 +19,13 @@ const assumedOf = (efficiencies: readonly { readonly efficiency: number }[]): nu
 export const calibrateDevice = (
   rates: BackendRates,
   samples: readonly KernelSample[],
-  { name, kind, source }: Pick<Device, "name" | "kind" | "source">,
-): Device => {
+  { name, kind, source }: Pick<ComputeDevice, "name" | "kind" | "source">,
+): ComputeDevice => {
   const fastest = Math.max(
     rates.flopsPerSecond,
     ...samples.flatMap(({ operator, flops, seconds }) => (operator === "matmul" ? flops / seconds : [])),
   );
-  const device: Omit<Device, "efficiencies"> = {
+  const device: Omit<ComputeDevice, "efficiencies"> = {
     name,
     kind,
     source,

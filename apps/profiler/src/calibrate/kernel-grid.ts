@@ -1,5 +1,6 @@
 import { createCpuBackend, prepareForCpu } from "@skein/cpu-kernels";
-import { type KernelSample, nodeWork } from "@skein/cost-model";
+import type { KernelSample } from "@skein/cost-model/calibration";
+import { nodeWork } from "@skein/cost-model/pricing";
 import { median } from "@skein/measuring";
 import {
   add,

@@ -1,12 +1,7 @@
 import { worldSteps } from "@skein/report";
-import {
-  type HardwareFile,
-  hardwareNamed,
-  type RunningCosts,
-  simulate,
-  type StepProgram,
-  stepTasks,
-} from "@skein/cost-model";
+import { type HardwareFile, hardwareNamed, type RunningCosts } from "@skein/cost-model/hardware";
+import { simulate } from "@skein/cost-model/simulation";
+import { type StepProgram, stepTasks } from "@skein/cost-model/pricing";
 import type { RankSpans } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { fitRunningCosts, type RanJob } from "./running-costs.ts";

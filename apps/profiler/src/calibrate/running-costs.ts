@@ -1,14 +1,7 @@
 import type { RankStep, WorldStep } from "@skein/report";
 import { fitLink } from "@skein/collectives";
-import {
-  kernelsDuringCollectives,
-  type CalibratedRun,
-  type HardwareFile,
-  isStart,
-  overlapsOf,
-  type RunningCosts,
-  type StepProgram,
-} from "@skein/cost-model";
+import { kernelsDuringCollectives, isStart, overlapsOf, type StepProgram } from "@skein/cost-model/pricing";
+import type { CalibratedRun, HardwareFile, RunningCosts } from "@skein/cost-model/hardware";
 import { median } from "@skein/measuring";
 import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/simulate-step.ts";

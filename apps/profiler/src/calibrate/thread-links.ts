@@ -1,6 +1,7 @@
 import { secondsOf, type WorldStep } from "@skein/report";
-import { type Algorithm, algorithms, fitLink, type LinkTimes } from "@skein/collectives";
-import type { ClusterLinks } from "@skein/cost-model";
+import { type Algorithm, fitLink, type LinkTimes } from "@skein/collectives";
+import { algorithms } from "@skein/collectives/algorithms";
+import type { ClusterLinks } from "@skein/cost-model/hardware";
 import { ArgumentError } from "@skein/tensor-core";
 
 /**

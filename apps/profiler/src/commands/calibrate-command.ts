@@ -1,13 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { linkCosts } from "@skein/collectives";
-import {
-  type ClusterLinks,
-  type Device,
-  type HardwareFile,
-  type KernelSample,
-  overlapsOf,
-  type RunningCosts,
-} from "@skein/cost-model";
+import type { ClusterLinks, ComputeDevice, HardwareFile, RunningCosts } from "@skein/cost-model/hardware";
+import type { KernelSample } from "@skein/cost-model/calibration";
+import { overlapsOf } from "@skein/cost-model/pricing";
 import { formatHardwareFile } from "@skein/cost-model/files";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import { millisecondsText } from "@skein/report";
@@ -80,7 +75,7 @@ const runningLines = (running: RunningCosts, ranks: number): string[] => {
  * Returns the samples of kernels that run while no messages are sent, because the slowdown by messages is a separate
  * cost. Operators that run only while messages are sent keep all their samples.
  */
-const undisturbedSamples = (runs: readonly MeasuredJob[], device: Device): KernelSample[] => {
+const undisturbedSamples = (runs: readonly MeasuredJob[], device: ComputeDevice): KernelSample[] => {
   const byOverlap = Map.groupBy(runs, (run) => overlapsOf(run.programOn(device)).length > 0);
   const [overlapped, undisturbed] = [true, false].map((isOverlapped) =>
     (byOverlap.get(isOverlapped) ?? []).flatMap((run) => run.samples()),

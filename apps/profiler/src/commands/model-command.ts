@@ -4,7 +4,7 @@ import {
   modelNamed,
   type Precision,
   type QuantizedType,
-  type Recomputation,
+  type RecomputationMode,
   type TrainingConfiguration,
   type ZeroStage,
 } from "@skein/cost-model/large-models";
@@ -20,7 +20,7 @@ export interface ModelCommandOptions {
   readonly batch: string;
   readonly sequence?: string;
   readonly zero: `${ZeroStage}`;
-  readonly recompute: Recomputation;
+  readonly recompute: RecomputationMode;
   readonly precision?: Precision;
   readonly flash: boolean;
   readonly tensorParallel: string;

@@ -1,5 +1,5 @@
 import type { LinkFile, LinkFit } from "@skein/collectives";
-import { type HardwareFile, hardwareNamed } from "@skein/cost-model";
+import { type HardwareFile, hardwareNamed } from "@skein/cost-model/hardware";
 import { formatHardwareFile, parseHardwareFile } from "@skein/cost-model/files";
 import { expect, test } from "vitest";
 import { linkLines } from "./link-lines.ts";

@@ -1,5 +1,5 @@
 import type { LinkFile } from "@skein/collectives";
-import type { HardwareFile } from "@skein/cost-model";
+import type { HardwareFile } from "@skein/cost-model/hardware";
 
 /** A hardware file whose links were replaced. */
 export interface Relinked {

@@ -1,5 +1,6 @@
-import { algorithms, ethernetLinks, type GroupSelectionOptions, predictedSeconds } from "@skein/collectives";
-import { isStart, type StepProgram } from "@skein/cost-model";
+import { algorithms } from "@skein/collectives/algorithms";
+import { ethernetLinks, type GroupSelectionOptions, predictedSeconds } from "@skein/collectives";
+import { isStart, type StepProgram } from "@skein/cost-model/pricing";
 
 /** Predicted time of a collective with one algorithm. */
 export interface AlgorithmPrice {

@@ -1,11 +1,6 @@
-import {
-  bucketOfScope,
-  foldKernels,
-  type GradientProfile,
-  type HardwareFile,
-  reprice,
-  type StepProgram,
-} from "@skein/cost-model";
+import { bucketOfScope, foldKernels, reprice, type StepProgram } from "@skein/cost-model/pricing";
+import type { GradientProfile } from "@skein/cost-model";
+import type { HardwareFile } from "@skein/cost-model/hardware";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { pricersOn } from "../predict/groups-on.ts";

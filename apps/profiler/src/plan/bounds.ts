@@ -1,11 +1,5 @@
-import {
-  type GradientProfile,
-  mergeOptimally,
-  type PiecewiseCollectiveModel,
-  planByteScheduler,
-  priorityTimeline,
-  timelineOf,
-} from "@skein/cost-model";
+import { type GradientProfile, type PiecewiseCollectiveModel, timelineOf } from "@skein/cost-model";
+import { planMgWfbpOptimal, planByteScheduler, priorityTimeline } from "@skein/cost-model/planners";
 
 /**
  * Exposed communication of a theoretical exchange that no job can run, compared with that of the best similar exchange
@@ -31,7 +25,7 @@ export const boundsOf = (profile: GradientProfile, allReduce: PiecewiseCollectiv
       0,
       priorityTimeline(profile, planByteScheduler(profile, allReduce), allReduce).exposedSeconds,
     ),
-    besideSeconds: timelineOf(profile, mergeOptimally(profile, allReduce), allReduce).exposedSeconds,
+    besideSeconds: timelineOf(profile, planMgWfbpOptimal(profile, allReduce), allReduce).exposedSeconds,
     why: "no job can run it, because a step here ends when all its gradients have arrived",
   },
 ];

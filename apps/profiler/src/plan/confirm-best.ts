@@ -1,4 +1,4 @@
-import type { HardwareFile } from "@skein/cost-model";
+import type { HardwareFile } from "@skein/cost-model/hardware";
 import type { ProfiledJob } from "skein-train/profiling";
 import { type Prediction, predictStep } from "../predict/predict-step.ts";
 import { setOf } from "../predict/candidates.ts";

@@ -1,4 +1,4 @@
-import { type PricedExchange, pricedExchange, type StepHardware } from "@skein/cost-model";
+import { type PricedExchange, pricedExchange, type StepHardware } from "@skein/cost-model/pricing";
 import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
 
 /** Function that returns the priced exchange of some gradients in one bucket, given their bucket numbers. */

@@ -1,4 +1,5 @@
-import { dearTimeline, type GradientProfile, halvesOf, type LinearCollectiveModel, planDear } from "@skein/cost-model";
+import { dearTimeline, halvesOf, planDear } from "@skein/cost-model/planners";
+import type { GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
 import { type Grouping, oneBucketBytes, sizesBelow } from "../predict/groupings.ts";
 
 /** Input for planning an exchange in halves. */

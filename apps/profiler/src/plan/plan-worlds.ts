@@ -1,4 +1,5 @@
-import { bucketOfScope, computeSeconds, type HardwareFile, type StepProgram } from "@skein/cost-model";
+import { bucketOfScope, computeSeconds, type StepProgram } from "@skein/cost-model/pricing";
+import type { HardwareFile } from "@skein/cost-model/hardware";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { pricedStep } from "../predict/predict-step.ts";

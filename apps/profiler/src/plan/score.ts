@@ -1,11 +1,11 @@
 import {
   codecSeconds,
   type GroupExchange,
-  type HardwareFile,
   isStart,
   type PricedExchange,
   type StepProgram,
-} from "@skein/cost-model";
+} from "@skein/cost-model/pricing";
+import type { HardwareFile } from "@skein/cost-model/hardware";
 import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/simulate-step.ts";
 import type { Settings } from "../predict/candidates.ts";

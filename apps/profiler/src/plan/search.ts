@@ -1,14 +1,14 @@
 import {
   type GroupExchange,
-  type HardwareFile,
   kernelPricer,
-  collectiveModelOfGroup,
   rebucket,
   rebucketHalves,
   sentBytesOf,
   type StepHardware,
   withExchanges,
-} from "@skein/cost-model";
+} from "@skein/cost-model/pricing";
+import type { HardwareFile } from "@skein/cost-model/hardware";
+import { collectiveModelOfGroup } from "@skein/cost-model";
 import { byteLength, SkeinError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { groupsOn, pricersOn, widestGroup } from "../predict/groups-on.ts";

@@ -1,4 +1,4 @@
-import type { CalibratedRun } from "@skein/cost-model";
+import type { CalibratedRun } from "@skein/cost-model/hardware";
 import { expect, test } from "vitest";
 import { calibrationLines, missedRunLines } from "./calibration-lines.ts";
 

@@ -1,4 +1,4 @@
-import type { CalibratedRun } from "@skein/cost-model";
+import type { CalibratedRun } from "@skein/cost-model/hardware";
 import { millisecondsText } from "@skein/report";
 
 /** Relative prediction error of a calibration run above which a warning is printed. */

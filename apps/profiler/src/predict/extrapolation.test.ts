@@ -1,4 +1,4 @@
-import { hardwareNamed, type HardwareFile } from "@skein/cost-model";
+import { hardwareNamed, type HardwareFile } from "@skein/cost-model/hardware";
 import { expect, test } from "vitest";
 import { extrapolate, parseMeasuredStep } from "./extrapolation.ts";
 

@@ -1,4 +1,5 @@
-import { type HardwareFile, type MeasuredStep, repeatLastDoubling } from "@skein/cost-model";
+import type { HardwareFile } from "@skein/cost-model/hardware";
+import { type MeasuredStep, repeatLastDoubling } from "@skein/cost-model/calibration";
 import { ArgumentError } from "@skein/tensor-core";
 import { millisecondsText } from "@skein/report";
 

@@ -1,15 +1,6 @@
-import {
-  type MergeClass,
-  bucketOfScope,
-  type GradientProfile,
-  isStart,
-  type LinearCollectiveModel,
-  mergeGreedy,
-  mergeOptimally,
-  planSimultaneous,
-  type Slowdown,
-  type StepProgram,
-} from "@skein/cost-model";
+import { type MergeClass, planMgWfbp, planMgWfbpOptimal, planSimultaneous } from "@skein/cost-model/planners";
+import { bucketOfScope, isStart, type StepProgram } from "@skein/cost-model/pricing";
+import type { GradientProfile, LinearCollectiveModel, Slowdown } from "@skein/cost-model";
 import type { GroupSelectionOptions } from "@skein/collectives";
 import type { GradientTensor } from "skein-train/profiling";
 import type { Settings } from "./candidates.ts";
@@ -157,12 +148,12 @@ export const plannedGroupings = (
     {
       buckets: { kind: "mg-wfbp", plan: "greedy" },
       priorities: "none",
-      groups: numbered(mergeGreedy(profile, allReduce, { apart })),
+      groups: numbered(planMgWfbp(profile, allReduce, { apart })),
     },
     {
       buckets: { kind: "mg-wfbp", plan: "exact" },
       priorities: "none",
-      groups: numbered(mergeOptimally(profile, allReduce, { apart })),
+      groups: numbered(planMgWfbpOptimal(profile, allReduce, { apart })),
     },
     {
       buckets: { kind: "mg-wfbp", plan: "simultaneous" },

@@ -1,11 +1,6 @@
 import type { GroupSelectionOptions } from "@skein/collectives";
-import {
-  collectivePricers,
-  type CollectivePricer,
-  type HardwareFile,
-  hostsOfGroup,
-  linksOfGroup,
-} from "@skein/cost-model";
+import { collectivePricers, type CollectivePricer } from "@skein/cost-model/pricing";
+import { type HardwareFile, hostsOfGroup, linksOfGroup } from "@skein/cost-model/hardware";
 import type { GradientTensor, ProfiledJob } from "skein-train/profiling";
 
 /** Returns the process groups of a job that is placed on given hardware, by mesh axis. */

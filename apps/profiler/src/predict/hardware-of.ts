@@ -1,5 +1,5 @@
 import { readTextFile } from "@skein/collectives/files";
-import { type HardwareFile, hardwareNamed } from "@skein/cost-model";
+import { type HardwareFile, hardwareNamed } from "@skein/cost-model/hardware";
 import { HardwareFileError, parseHardwareFile } from "@skein/cost-model/files";
 
 /** Maximum size of a hardware file, in bytes. Shipped files have a few kilobytes. */

@@ -1,13 +1,13 @@
 import type { GroupSelectionOptions } from "@skein/collectives";
 import {
   collectiveSeconds,
-  fitCollectiveModel,
-  type HardwareFile,
   type LinearCollectiveModel,
   collectiveModelOfGroup,
   type PiecewiseCollectiveModel,
-  stepProgram,
 } from "@skein/cost-model";
+import { fitCollectiveModel } from "@skein/cost-model/calibration";
+import type { HardwareFile } from "@skein/cost-model/hardware";
+import { stepProgram } from "@skein/cost-model/pricing";
 import type { BucketedPlan, PricedTimes, ProfiledJob } from "skein-train/profiling";
 import { eachByItself } from "./candidates.ts";
 import { type Message, messagesOf } from "./groupings.ts";

@@ -1,10 +1,6 @@
-import {
-  type HardwareFile,
-  type PreparedGraph,
-  type SimulatedStep,
-  type StepProgram,
-  stepProgram,
-} from "@skein/cost-model";
+import type { HardwareFile } from "@skein/cost-model/hardware";
+import { type PreparedGraph, type StepProgram, stepProgram } from "@skein/cost-model/pricing";
+import type { SimulatedStep } from "@skein/cost-model/simulation";
 import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
 import { pricersOn } from "./groups-on.ts";
 import { planOn } from "./plan-on.ts";

@@ -1,4 +1,5 @@
-import type { HardwareFile, KernelStep } from "@skein/cost-model";
+import type { HardwareFile } from "@skein/cost-model/hardware";
+import type { KernelStep } from "@skein/cost-model/pricing";
 import { millisecondsText } from "@skein/report";
 import type { JobFacts } from "skein-train/profiling";
 import { missedRunLines } from "./calibration-lines.ts";

@@ -1,13 +1,11 @@
+import { type HardwareFile, hostsOfGroup } from "@skein/cost-model/hardware";
+import { type StepProgram, stepTasks } from "@skein/cost-model/pricing";
 import {
-  type HardwareFile,
-  hostsOfGroup,
   simulate,
   type SimulatedStep,
   type SimulatedWorld,
   type SimulationOptions,
-  type StepProgram,
-  stepTasks,
-} from "@skein/cost-model";
+} from "@skein/cost-model/simulation";
 import { medianBy } from "@skein/measuring";
 import type { ProfiledJob } from "skein-train/profiling";
 

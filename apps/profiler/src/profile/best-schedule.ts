@@ -1,4 +1,5 @@
-import { type ClusterLinks, type Device, type HardwareFile, learnEfficiencies } from "@skein/cost-model";
+import type { ClusterLinks, ComputeDevice, HardwareFile } from "@skein/cost-model/hardware";
+import { learnEfficiencies } from "@skein/cost-model/calibration";
 import { ArgumentError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { fitRunningCosts } from "../calibrate/running-costs.ts";
@@ -32,7 +33,7 @@ const measuredLinks = (job: ProfiledJob, { steps }: Pick<MeasuredJob, "steps">):
 const hardwareOfRun = (
   job: ProfiledJob,
   measured: Pick<MeasuredJob, "steps" | "samples">,
-  device: Device,
+  device: ComputeDevice,
 ): HardwareFile => {
   const { ranks } = job.facts;
   const links = measuredLinks(job, measured);
@@ -58,7 +59,7 @@ const hardwareOfRun = (
 export const bestSchedule = async (
   job: ProfiledJob,
   measured: Pick<MeasuredJob, "steps" | "samples" | "step">,
-  device: Device,
+  device: ComputeDevice,
 ): Promise<BestSchedule | undefined> => {
   if (job.facts.ranks === 1) return undefined;
   let hardware: HardwareFile;

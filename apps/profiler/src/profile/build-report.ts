@@ -1,4 +1,5 @@
-import type { Device, StepProgram } from "@skein/cost-model";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
+import type { StepProgram } from "@skein/cost-model/pricing";
 import { medianBy } from "@skein/measuring";
 import { type ProfileReport, timelineOf, worldSeconds } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
@@ -16,7 +17,7 @@ export interface PricedStep {
   readonly step: PreparedStep;
   readonly stateBytes: number;
   readonly program: StepProgram;
-  readonly device: Device;
+  readonly device: ComputeDevice;
 }
 
 /** Input from which a report is built. */
@@ -36,7 +37,7 @@ export interface ProfileInput {
   readonly predicted?: { readonly ranks: readonly RankSpans[]; readonly stepSeconds: number } | undefined;
 }
 
-const deviceOf = ({ name, flopsPerSecond, memoryBytesPerSecond }: Device): ProfileReport["device"] => ({
+const deviceOf = ({ name, flopsPerSecond, memoryBytesPerSecond }: ComputeDevice): ProfileReport["device"] => ({
   name,
   flopsPerSecond: flopsPerSecond.f32,
   bytesPerSecond: memoryBytesPerSecond,

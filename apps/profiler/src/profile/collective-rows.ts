@@ -1,4 +1,4 @@
-import type { StepProgram } from "@skein/cost-model";
+import type { StepProgram } from "@skein/cost-model/pricing";
 import { type CollectiveRow, secondsByRank, type WorldStep } from "@skein/report";
 import type { Span } from "@skein/tensor-core";
 import { slowest } from "./times.ts";

@@ -1,9 +1,9 @@
 import { totalmem } from "node:os";
-import type { Device } from "@skein/cost-model";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
 import { deviceOfRates, type ProfiledJob } from "skein-train/profiling";
 
 /** Measures peak rates of this machine for a short time. */
-export const deviceHere = async (job: ProfiledJob): Promise<Device> =>
+export const deviceHere = async (job: ProfiledJob): Promise<ComputeDevice> =>
   deviceOfRates(await job.rates(), {
     name: job.facts.backend === "cpu" ? "this processor, one core" : "this GPU",
     kind: job.facts.backend === "cpu" ? "cpu" : "gpu",

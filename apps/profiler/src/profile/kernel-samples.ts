@@ -1,5 +1,6 @@
 import { secondsOf, type WorldStep } from "@skein/report";
-import { isKernel, type KernelSample, nodeWork, type PreparedGraph } from "@skein/cost-model";
+import { isKernel, nodeWork, type PreparedGraph } from "@skein/cost-model/pricing";
+import type { KernelSample } from "@skein/cost-model/calibration";
 import { median } from "@skein/measuring";
 import { spanNameOf } from "@skein/tensor-core/backend";
 import { sum } from "../sum.ts";

@@ -1,4 +1,4 @@
-import type { KernelStep, StepProgram } from "@skein/cost-model";
+import type { KernelStep, StepProgram } from "@skein/cost-model/pricing";
 import type { RankSpans, Span, Track } from "@skein/tensor-core";
 
 /** For tests: creates a span on a track, with times in milliseconds. */

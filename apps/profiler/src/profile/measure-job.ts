@@ -1,6 +1,8 @@
 import { alignClocks, type WorldStep, worldSteps } from "@skein/report";
-import type { Device, KernelSample, StepProgram } from "@skein/cost-model";
-import { collectivePricers, stepProgram } from "@skein/cost-model";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
+import type { KernelSample } from "@skein/cost-model/calibration";
+import type { StepProgram } from "@skein/cost-model/pricing";
+import { collectivePricers, stepProgram } from "@skein/cost-model/pricing";
 import type { RankSpans } from "@skein/tensor-core";
 import type { ExchangePlan, PreparedStep, ProfiledJob } from "skein-train/profiling";
 import { kernelSamples } from "./kernel-samples.ts";
@@ -19,11 +21,11 @@ export interface MeasuredJob {
   /** Returns one sample per kernel of the step. */
   samples(): KernelSample[];
   /** Returns the step priced on a device. */
-  programOn(device: Device): StepProgram;
+  programOn(device: ComputeDevice): StepProgram;
 }
 
 /** Prices a step of a job on a device. Collectives are priced with default links, unless the job has a link file. */
-export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device): StepProgram =>
+export const programOn = (job: ProfiledJob, step: PreparedStep, device: ComputeDevice): StepProgram =>
   stepProgram(step, {
     device,
     collectives: collectivePricers(

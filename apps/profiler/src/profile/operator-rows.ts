@@ -1,4 +1,4 @@
-import type { KernelStep, StepProgram } from "@skein/cost-model";
+import type { KernelStep, StepProgram } from "@skein/cost-model/pricing";
 import { type OperatorRow, secondsByRank, type WorldStep } from "@skein/report";
 import { modelScope } from "@skein/tensor-core/backend";
 import { sum } from "../sum.ts";

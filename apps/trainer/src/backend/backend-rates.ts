@@ -1,4 +1,5 @@
-import { collectivePricer, computeSeconds, type Device, type PreparedGraph, stepProgram } from "@skein/cost-model";
+import { collectivePricer, computeSeconds, type PreparedGraph, stepProgram } from "@skein/cost-model/pricing";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
 
 /** Measured rates of a backend. */
 export interface BackendRates {
@@ -13,8 +14,8 @@ export interface BackendRates {
 /** Returns a device model whose operators all reach the measured rates. */
 export const deviceOfRates = (
   { flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates,
-  { name, kind, memoryBytes }: Pick<Device, "name" | "kind" | "memoryBytes">,
-): Device => ({
+  { name, kind, memoryBytes }: Pick<ComputeDevice, "name" | "kind" | "memoryBytes">,
+): ComputeDevice => ({
   name,
   kind,
   source: "measured in a moment: one product, one sweep over memory, a chain of small kernels",
@@ -37,7 +38,7 @@ const freeCollectives = collectivePricer({ worldSize: 1, sharesMemory: true });
 export const estimateSeconds = (
   prepared: PreparedGraph,
   rates: BackendRates,
-  kind: Device["kind"],
+  kind: ComputeDevice["kind"],
   axes: readonly string[],
 ): number =>
   computeSeconds(

@@ -22,7 +22,7 @@ import {
   msTopKCompressor,
   okTopKAggregator,
   oneBitCompressor,
-  partition,
+  partitionAggregator,
   perPath,
   powerSgdAggregator,
   qsgdCompressor,
@@ -38,7 +38,7 @@ import {
   withMomentum,
 } from "@skein/compressors";
 import type { BucketPlan } from "@skein/tensor-core";
-import { planDear } from "@skein/cost-model";
+import { planDear } from "@skein/cost-model/planners";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { BucketsJob, CompressionJob, DensityWarmup, OverlapName } from "../job/job.ts";
 import { acrossHostsAxis, insideHostsAxis } from "../job/mesh.ts";
@@ -136,7 +136,7 @@ const buildCycle = (
 const partitionDense = (job: CompressionJob, aggregator: Aggregator): Aggregator => {
   if (job.kind === "identity" || (job.denseBelow === 0 && !job.denseVectors)) return aggregator;
   const isLarge = hasAtLeast(job.denseBelow);
-  return partition([
+  return partitionAggregator([
     { when: (tensor) => isLarge(tensor) && (isMatrix(tensor) || !job.denseVectors), aggregator },
   ]) as Aggregator;
 };

@@ -5,7 +5,7 @@ import {
   isEncoded,
   isFileWindows,
   isStreamed,
-  makeRecords,
+  byteRecords,
   type TrainingSamples,
 } from "@skein/data";
 import type { Job, PretrainedJob } from "../job/job.ts";
@@ -38,7 +38,7 @@ const checkpointNames = ({ config }: Pick<PretrainedJob, "config">): readonly st
  */
 const renumberedField = (field: Field, count: number, numbers: readonly number[]): Field => {
   const all = Array.from({ length: count }, (_, i) => i);
-  const labels = gatherBatch(makeRecords(count, { labels: field }), all)["labels"]!.toNumbers();
+  const labels = gatherBatch(byteRecords(count, { labels: field }), all)["labels"]!.toNumbers();
   const values = new Int32Array(new SharedArrayBuffer(4 * labels.length));
   values.set(labels.map((label) => numbers[label] ?? label));
   const strideBytes = (4 * labels.length) / count;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { describeError, type ErrorReport, RevokedError, RunError } from "@skein/cli/node";
-import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
-import type { Ending, ControllerMessage, MemberMessage } from "../members/control-messages.ts";
+import { type Coordinator, hostRendezvous, randomSecret, type RendezvousOptions } from "@skein/collectives/node";
+import type { ControllerMessage, Ending, MemberMessage } from "../members/control-messages.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
 import { patienceOf } from "../members/patience.ts";
@@ -66,7 +66,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
   run: async (attempt) => {
     const { assignment, record, interruption, note } = attempt;
     const { job } = assignment;
-    const secret = options.secret ?? newSecret();
+    const secret = options.secret ?? randomSecret();
     let lastShown: string | undefined; // a waiting process sends requests repeatedly, each with the same event
     const coordinator = await hostAt({
       ...options.rendezvous,

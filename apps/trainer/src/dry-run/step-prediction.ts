@@ -2,11 +2,11 @@ import {
   collectivePricers,
   computeSeconds,
   isStart,
-  simulate,
   type StepProgram,
   stepProgram,
   stepTasks,
-} from "@skein/cost-model";
+} from "@skein/cost-model/pricing";
+import { simulate } from "@skein/cost-model/simulation";
 import type { LinkFile } from "@skein/collectives";
 import { axisGroupsOf, type AxisGroups } from "../members/axis-groups.ts";
 import { deviceOfRates } from "../backend/backend-rates.ts";

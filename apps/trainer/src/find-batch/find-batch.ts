@@ -1,8 +1,8 @@
-import { ConfigError, describeError } from "@skein/cli/node";
-import { median } from "@skein/measuring";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ConfigError, describeError } from "@skein/cli/node";
+import { median } from "@skein/measuring";
 import { bytesText, secondsText } from "@skein/report";
 import { metricsFile, type Progress, readMetricLines } from "@skein/run-files/node";
 import { byteLength } from "@skein/tensor-core";

@@ -1,9 +1,9 @@
-import { describeError } from "@skein/cli/node";
-import { median } from "@skein/measuring";
 import { parentPort, workerData } from "node:worker_threads";
+import { describeError } from "@skein/cli/node";
 import { type Preference, wasmArithmetic } from "@skein/collectives";
 import { type BlockingCommunicator, joinWorld } from "@skein/collectives/node";
 import { Arena } from "@skein/cpu-kernels";
+import { median } from "@skein/measuring";
 import { allToAllTimes } from "../rank/all-to-all-times.ts";
 import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "../rank/messages.ts";
 

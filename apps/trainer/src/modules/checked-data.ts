@@ -1,5 +1,5 @@
 import { describeError, ModuleError } from "@skein/cli/node";
-import { batchTree, makeRecords, type Records, shareRecords } from "@skein/data";
+import { batchTree, byteRecords, type Records, shareRecords } from "@skein/data";
 import { type DType, dtypes } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { requireAugmentation } from "./checked-augmentation.ts";
@@ -44,7 +44,7 @@ const requireRecords = (records: unknown, predicts: DataSet["predicts"], what: s
   if (count === 0) throw new ModuleError(`${what} has 0 samples; give at least one`);
   try {
     batchTree(fields);
-    return makeRecords(count!, fields);
+    return byteRecords(count!, fields);
   } catch (error) {
     throw new ModuleError(`${what}: ${describeError(error).message}`, { cause: error });
   }

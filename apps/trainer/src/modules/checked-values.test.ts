@@ -1,4 +1,4 @@
-import { arrayRecords, makeRecords, textRecords, type Records } from "@skein/data";
+import { arrayRecords, byteRecords, textRecords, type Records } from "@skein/data";
 import { NdArray } from "@skein/tensor-core";
 import { examples } from "@skein/testing";
 import fc from "fast-check";
@@ -71,7 +71,7 @@ test("the first non-finite value is found in strided, shared and overlapping sam
       );
       let message: string | undefined;
       try {
-        requireFinite(makeRecords(count, { x: field }), "data");
+        requireFinite(byteRecords(count, { x: field }), "data");
       } catch (error) {
         ({ message } = error as Error);
       }

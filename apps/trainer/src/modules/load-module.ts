@@ -2,7 +2,7 @@ import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ConfigError, ModuleError } from "@skein/cli/node";
-import { excerpt, openRegularFile } from "@skein/tensor-core/backend";
+import { excerpt, openCheckedFile } from "@skein/tensor-core/backend";
 import type { ModuleJob } from "../job/job.ts";
 import { definitionOf } from "./define.ts";
 import { type ModuleKey, moduleKeys } from "./module-keys.ts";
@@ -28,7 +28,7 @@ const requireSource = (key: ModuleKey, file: string): void => {
     cure: `name a file of JavaScript or TypeScript in ${key}.file`,
     fault: (message: string, options?: ErrorOptions) => new ModuleError(message, options),
   } as const;
-  fs.closeSync(openRegularFile(fs, file, rules).file);
+  fs.closeSync(openCheckedFile(fs, file, rules).file);
 };
 
 /**

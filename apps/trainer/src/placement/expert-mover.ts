@@ -1,4 +1,4 @@
-import { maxMovesPerPair, moveExperts } from "@skein/moe-parallel";
+import { maxMovesPerPair, moveExperts } from "@skein/moe-parallel/placement";
 import { type Backend, type Communicators, type DeviceArray, jit, NdArray, type Tensor } from "@skein/tensor-core";
 import { expertAxis } from "../job/mesh.ts";
 import type { DeviceState, Parts } from "../step/train-state.ts";

@@ -1,8 +1,8 @@
+import { singleChoices } from "@skein/moe-parallel/routing";
 import {
   type ExchangeLevels,
   type ExchangeLine,
   exchangeSeconds,
-  expertCounts,
   type ExpertMove,
   expertMoves,
   type ExpertPlacement,
@@ -13,10 +13,9 @@ import {
   permuteToNearestRanks,
   placeHeaviestFirst,
   placementFromPositions,
-  type Routing,
-  singleChoices,
   swapExperts,
-} from "@skein/moe-parallel";
+} from "@skein/moe-parallel/placement";
+import { expertCounts, type Routing } from "@skein/moe-parallel/routing";
 import { InvariantError } from "@skein/tensor-core";
 import type { PlacementJob } from "../job/job.ts";
 

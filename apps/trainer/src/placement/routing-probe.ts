@@ -1,5 +1,5 @@
 import type { LabelledBatch } from "@skein/models";
-import type { Routing } from "@skein/moe-parallel";
+import type { Routing } from "@skein/moe-parallel/routing";
 import {
   allGather,
   axisIndex,

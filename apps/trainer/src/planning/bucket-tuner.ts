@@ -1,6 +1,6 @@
-import { millisecondsText } from "@skein/report";
-import { bestTrial, type Observation, type SearchBound, suggest } from "@skein/cost-model";
+import { bestTrial, type Observation, type SearchBound, suggestTrial } from "@skein/cost-model/planners";
 import { median } from "@skein/measuring";
+import { millisecondsText } from "@skein/report";
 import type { BucketsJob } from "../job/job.ts";
 import type { Agree } from "./agree.ts";
 
@@ -58,7 +58,7 @@ export class BucketTuner {
     this.settled = this.trials.length >= this.job.trials;
     const before = this.bytes;
     this.bytes = Math.round(
-      (this.settled ? bestTrial(this.trials, this.bounds).point : suggest(this.trials, this.bounds))[0]!,
+      (this.settled ? bestTrial(this.trials, this.bounds).point : suggestTrial(this.trials, this.bounds))[0]!,
     );
     return {
       bucketBytes: this.bytes === before ? undefined : this.bytes,

@@ -1,4 +1,4 @@
-import { planIdleBuckets } from "@skein/cost-model";
+import { planIdleBuckets } from "@skein/cost-model/planners";
 import type { Span } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import {

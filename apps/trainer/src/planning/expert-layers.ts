@@ -1,5 +1,6 @@
+import type { GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
+import type { BackwardSegment } from "@skein/cost-model/planners";
 import { median } from "@skein/measuring";
-import type { BackwardSegment, GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
 import { InvariantError, type Span } from "@skein/tensor-core";
 import { modelScope } from "@skein/tensor-core/backend";
 

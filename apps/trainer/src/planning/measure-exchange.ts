@@ -1,4 +1,5 @@
-import { fitCollectiveModel, type LinearCollectiveModel } from "@skein/cost-model";
+import { fitCollectiveModel } from "@skein/cost-model/calibration";
+import type { LinearCollectiveModel } from "@skein/cost-model";
 import { everyRankAxis, meshOf } from "../job/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { type MeasuredCollective, measureCollectives } from "./measure-collectives.ts";

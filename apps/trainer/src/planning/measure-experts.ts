@@ -1,4 +1,9 @@
-import { backwardChunksOf, type DispatchChoice, type DispatchedLayer, type LayerComputing } from "@skein/cost-model";
+import {
+  backwardChunksOf,
+  type DispatchChoice,
+  type DispatchedLayer,
+  type LayerComputing,
+} from "@skein/cost-model/planners";
 import type { FeedForwardLayer } from "@skein/models";
 import {
   add,

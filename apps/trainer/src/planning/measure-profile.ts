@@ -1,8 +1,8 @@
-import { median } from "@skein/measuring";
 import { bucketsOf } from "@skein/compressors";
 import type { GradientProfile } from "@skein/cost-model";
+import { median } from "@skein/measuring";
 import { type BucketPlan, leafPaths, type Span } from "@skein/tensor-core";
-import { type ExpertLayerTimes, expertLayersOf, medianLayers } from "./expert-layers.ts";
+import { expertLayersOf, type ExpertLayerTimes, medianLayers } from "./expert-layers.ts";
 import { replicasAxisOf } from "../job/mesh.ts";
 import type { Parts } from "../step/train-state.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";

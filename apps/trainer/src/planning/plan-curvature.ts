@@ -1,11 +1,12 @@
+import type { LinearCollectiveModel } from "@skein/cost-model";
+import { planFactorBuckets } from "@skein/cost-model/planners";
 import { millisecondsText } from "@skein/report";
-import { planFactorBuckets, type LinearCollectiveModel } from "@skein/cost-model";
 import {
   bucketsInOrder,
-  chooseForm,
   factorElements,
   gradientWorkers,
   type KfacForm,
+  planKfacForms,
   type PlannedLayer,
   type PredictedForm,
   sideName,
@@ -131,7 +132,7 @@ export const decideCurvature = (
     broadcastSeconds: linear(measured.broadcast),
   };
   const { factorEvery, inverseEvery } = optimizer;
-  const forms = chooseForm({
+  const forms = planKfacForms({
     layers,
     blockSize,
     numRanks: ranks,

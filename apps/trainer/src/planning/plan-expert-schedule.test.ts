@@ -1,4 +1,5 @@
-import type { LinearCollectiveModel, ParmModels } from "@skein/cost-model";
+import type { LinearCollectiveModel } from "@skein/cost-model";
+import type { ParmModels } from "@skein/cost-model/planners";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Job } from "../job/job.ts";

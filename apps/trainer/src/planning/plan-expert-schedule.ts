@@ -1,12 +1,12 @@
 import { millisecondsText } from "@skein/report";
 import {
-  chooseParmSchedule,
-  type LinearCollectiveModel,
+  planParmSchedule,
   parmCosts,
   type ParmLayer,
   type ParmModels,
   type ParmSchedule,
-} from "@skein/cost-model";
+} from "@skein/cost-model/planners";
+import type { LinearCollectiveModel } from "@skein/cost-model";
 import { InvariantError } from "@skein/tensor-core";
 import { hiddenOf } from "../job/experts-of.ts";
 import type { Job, ShardSchedule } from "../job/job.ts";
@@ -54,7 +54,7 @@ export const decideSchedule = (
   const costs = parmCosts(layerOf(job, length), models, secondsPerFlop);
   const allowed = (Object.keys(costs) as ParmSchedule[]).filter((name) => isAllowed(job, scheduleNames[name]));
   const unless = (name: ParmSchedule) => (allowed.includes(name) ? costs[name] : { ...costs[name], seconds: Infinity });
-  const chosen = chooseParmSchedule({ baseline: unless("baseline"), S1: unless("S1"), S2: unless("S2") });
+  const chosen = planParmSchedule({ baseline: unless("baseline"), S1: unless("S1"), S2: unless("S2") });
   return {
     schedule: scheduleNames[chosen],
     seconds: Object.fromEntries(allowed.map((name) => [scheduleNames[name], costs[name].seconds])),

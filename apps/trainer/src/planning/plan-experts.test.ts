@@ -4,7 +4,7 @@ import {
   dispatchSeconds,
   type DispatchWay,
   type PredictedDispatch,
-} from "@skein/cost-model";
+} from "@skein/cost-model/planners";
 import { randomKey, type Tensor, trace, valueAndGrad, mean } from "@skein/tensor-core";
 import { eliminateDeadCode } from "@skein/tensor-core/backend";
 import fc from "fast-check";

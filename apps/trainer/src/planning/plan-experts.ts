@@ -5,10 +5,10 @@ import {
   type DispatchedLayer,
   type DispatchLinks,
   type LayerComputing,
-  type LinearCollectiveModel,
   type PredictedDispatch,
   rankDispatches,
-} from "@skein/cost-model";
+} from "@skein/cost-model/planners";
+import type { LinearCollectiveModel } from "@skein/cost-model";
 import { numFusedShards } from "../job/build-shards.ts";
 import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../job/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";

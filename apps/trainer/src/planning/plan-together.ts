@@ -1,22 +1,24 @@
 import { millisecondsText } from "@skein/report";
 import { type Aggregator, bucketOf, type BucketTensor, specsByPath } from "@skein/compressors";
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
+import { fitSlowdown } from "@skein/cost-model/calibration";
 import {
-  fitSlowdown,
   type GradientProfile,
-  type IdleBuckets,
-  type LagsOptions,
   type LinearCollectiveModel,
-  mergeGreedy,
-  mergeOptimally,
   onePerTensor,
-  planIdleBuckets,
-  planLags,
-  planSimultaneous,
   type ProfiledTensor,
   simultaneousTimeline,
   type Slowdown,
 } from "@skein/cost-model";
+import {
+  type IdleBuckets,
+  type LagsOptions,
+  planMgWfbp,
+  planMgWfbpOptimal,
+  planIdleBuckets,
+  planLags,
+  planSimultaneous,
+} from "@skein/cost-model/planners";
 import type { BucketedPlan, ExchangePlan } from "../plans/exchange-plan.ts";
 import { buildCompression } from "../building/build-exchange.ts";
 import type { Job } from "../job/job.ts";
@@ -228,9 +230,9 @@ const bucketsFor = (
   if (buckets.kind !== "mg-wfbp") return onePerTensor(profile);
   switch (buckets.plan) {
     case "exact":
-      return mergeOptimally(profile, allReduce, { apart });
+      return planMgWfbpOptimal(profile, allReduce, { apart });
     case "greedy":
-      return mergeGreedy(profile, allReduce, { apart });
+      return planMgWfbp(profile, allReduce, { apart });
     case "simultaneous":
       return planSimultaneous(profile, allReduce, slowdown, { apart });
   }

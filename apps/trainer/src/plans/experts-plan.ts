@@ -1,4 +1,4 @@
-import { backwardChunksOf, type DispatchChoice, type DispatchWay } from "@skein/cost-model";
+import { backwardChunksOf, type DispatchChoice, type DispatchWay } from "@skein/cost-model/planners";
 import { z } from "zod";
 import { gatesAllPositions, numFusedShards } from "../job/build-shards.ts";
 import { expertsOf } from "../job/experts-of.ts";

@@ -1,4 +1,4 @@
-import { arrayRecords, gatherBatch, makeRecords, type Records, textRecords } from "@skein/data";
+import { arrayRecords, gatherBatch, byteRecords, type Records, textRecords } from "@skein/data";
 import { NdArray } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { limitData } from "./build-data.ts";
@@ -79,7 +79,7 @@ test("validation samples of text, of overlapping windows and of validationFrom: 
   // windows of 3 that begin at each value of a series share values, so random drawing would put test values into
   // training
   const bytes = new Uint8Array(Float32Array.from(range(12)).buffer);
-  const windows = makeRecords(10, {
+  const windows = byteRecords(10, {
     inputs: { bytes, offsetBytes: 0, strideBytes: 4, dtype: "f32", shape: [3] },
     labels: { bytes, offsetBytes: 8, strideBytes: 4, dtype: "f32", shape: [] },
   });

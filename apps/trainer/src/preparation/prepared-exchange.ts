@@ -1,5 +1,5 @@
 import { bucketOf, bucketPerTensor, type BucketTensor, specsByPath } from "@skein/compressors";
-import type { PreparedGraph } from "@skein/cost-model";
+import type { PreparedGraph } from "@skein/cost-model/pricing";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
 import {

@@ -1,5 +1,5 @@
 import { ConfigError } from "@skein/cli/node";
-import type { PreparedGraph } from "@skein/cost-model";
+import type { PreparedGraph } from "@skein/cost-model/pricing";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, type ListedShader, planForWebGpu, prepareForWebGpu, shadersOf } from "@skein/gpu-kernels";
 import { ArgumentError, flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";

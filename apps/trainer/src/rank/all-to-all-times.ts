@@ -1,6 +1,6 @@
-import { median } from "@skein/measuring";
 import type { AllToAllLevel, LinkSample } from "@skein/collectives";
 import type { BlockingCommunicator } from "@skein/collectives/node";
+import { median } from "@skein/measuring";
 
 /** All-to-all times of a level as measured by one rank. */
 export interface AllToAllSamples {

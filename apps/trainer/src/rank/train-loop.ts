@@ -121,7 +121,11 @@ const openLoop = (initial: DeviceState, run: RankRun): Loop => {
       job.buckets.kind === "tuned" && job.ranks > 1
         ? new BucketTuner(job.buckets, firstTunedBytes(job.buckets), agree)
         : undefined,
-    placing: rePlacement({ ...run, plan: run.plan, moved: (step, layers, seconds) => report.moved(step, layers, seconds) }),
+    placing: rePlacement({
+      ...run,
+      plan: run.plan,
+      moved: (step, layers, seconds) => report.moved(step, layers, seconds),
+    }),
     routings: routingRecorder({ ...run, routed: (step, layers) => report.routed(step, layers) }),
     histograms:
       run.stepsOnly === true

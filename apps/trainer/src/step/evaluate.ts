@@ -1,4 +1,4 @@
-import { batchTree, type EvaluationBatch, type EvaluationOptions, type Shard } from "@skein/data";
+import { batchTree, type EvaluationBatch, type EvaluationOptions, type DataShard } from "@skein/data";
 import { type Backend, type DeviceArray, jit, type JitOptions } from "@skein/tensor-core";
 import type { Job } from "../job/job.ts";
 import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
@@ -17,7 +17,7 @@ export const evaluationOrder = (
   job: Pick<Job, "evaluation" | "ranks" | "mesh">,
   model: AnyModel,
   count: number,
-  part: Shard,
+  part: DataShard,
 ): EvaluationOptions => ({ ...part, batchSize: evaluationBatch(job, count), evenly: model.sharding !== undefined });
 
 /**

@@ -1,4 +1,4 @@
-import { type Observation, type SearchBound, suggest } from "@skein/cost-model";
+import { type Observation, type SearchBound, suggestTrial } from "@skein/cost-model/planners";
 import { threefry2x32 } from "@skein/tensor-core/backend";
 import { type Dimension, numberAt, type Point, type Range, shortened } from "./search-space.ts";
 
@@ -87,7 +87,7 @@ export const suggestedPoints = (
   const taken = new Set(tried.map(({ point }) => keyOf(point)));
   while (points.length < count) {
     const assumed = [...seen, ...points.map((point) => ({ point: point as readonly number[], value: mean }))];
-    const near = suggest(assumed, bounds, { seed }).map((value, dim) => shortened(ranges[dim]!, value));
+    const near = suggestTrial(assumed, bounds, { seed }).map((value, dim) => shortened(ranges[dim]!, value));
     // An integer, or a number rounded to four digits, may have been tried already. Then a random untried point is used.
     const point = taken.has(keyOf(near))
       ? randomPoints(ranges, taken.size + 1, seed + 1).find((other) => !taken.has(keyOf(other)))

@@ -1,4 +1,4 @@
-import { joinWorld } from "@skein/collectives";
+import { createCommunicator } from "@skein/collectives";
 import { openGroupState, type WorldConnection } from "@skein/collectives/transport";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import type { Backend } from "@skein/tensor-core";
@@ -26,7 +26,7 @@ const serve = (): void => {
           backend,
           records,
           settings: command.settings,
-          communicator: joinWorld(connection),
+          communicator: createCommunicator(connection),
         });
         return report({ type: "begun" });
       case "step":

@@ -1,4 +1,4 @@
-import { joinWorld } from "@skein/collectives";
+import { createCommunicator } from "@skein/collectives";
 import { LocalRanks, type WorldConnection } from "@skein/collectives/transport";
 import type { Communicator } from "@skein/tensor-core";
 import type { Settings } from "../messages.ts";
@@ -52,7 +52,7 @@ export class SecondRank {
     this.begun = Promise.withResolvers();
     this.tell({ type: "begin", connection: ranks.connection(1), settings });
     await this.begun.promise;
-    return joinWorld(ranks.connection(0));
+    return createCommunicator(ranks.connection(0));
   }
 
   /** Makes rank 1 run the next step. */

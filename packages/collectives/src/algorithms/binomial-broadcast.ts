@@ -9,6 +9,11 @@ import { splitLevels } from "./halves.ts";
  *
  * Cost: ⌈log₂P⌉ rounds; ⌈log₂P⌉ · S bytes sent by the root, the busiest rank. Source: Thakur, Rabenseifner and Gropp,
  * "Optimization of collective communication operations in MPICH", 2005.
+ * @example
+ * ```ts
+ * const { rounds } = binomialBroadcast.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 2
+ * ```
  */
 export const binomialBroadcast: Algorithm = segmented({
   name: "binomial-broadcast",

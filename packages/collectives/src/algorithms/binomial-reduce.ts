@@ -11,6 +11,11 @@ import { splitLevels } from "./halves.ts";
  *
  * Cost: ⌈log₂P⌉ rounds; S bytes per rank; the root reads and sums ⌈log₂P⌉ · S bytes. Needs no scratch memory. Source:
  * Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
+ * @example
+ * ```ts
+ * const { rounds } = binomialReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const binomialReduce: Algorithm = segmented({
   name: "binomial-reduce",

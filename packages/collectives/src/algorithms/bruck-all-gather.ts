@@ -9,6 +9,11 @@ import { bruckRounds } from "./bruck-rounds.ts";
  * Cost: ⌈log₂P⌉ rounds of one message for every P, (P − 1) / P · S bytes per rank; S bytes of scratch memory and a copy
  * of S bytes. Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing
  * systems", 1997.
+ * @example
+ * ```ts
+ * const { rounds } = bruckAllGather.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const bruckAllGather: Algorithm = {
   name: "bruck-all-gather",

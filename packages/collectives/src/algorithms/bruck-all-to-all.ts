@@ -23,6 +23,11 @@ const roundCount = (worldSize: number): number => Math.ceil(Math.log2(worldSize)
  * Cost: ⌈log₂P⌉ rounds of one message, about S / 2 bytes each for an operand of S bytes (less if P is not a power of
  * two); 2S bytes of scratch memory and 2S bytes of copies. Source: Bruck et al., "Efficient algorithms for all-to-all
  * communications in multiport message-passing systems", 1997.
+ * @example
+ * ```ts
+ * const { rounds } = bruckAllToAll.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const bruckAllToAll: Algorithm = {
   name: "bruck-all-to-all",

@@ -40,6 +40,11 @@ const positionIn = (runs: readonly (readonly number[])[], rank: number) => {
  * compared with 2(m − 1) / m · S in a two-level ring, and (m − 1) · 2k / m · S in the direct algorithm, the only other
  * algorithm in rank order. Source: the pipelined chain of van de Geijn and Watts, 1997, as a prefix sum; two levels as
  * in `twoLevelAllReduce`.
+ * @example
+ * ```ts
+ * const { rounds } = chainAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 8
+ * ```
  */
 export const chainAllReduce: Algorithm = segmented(
   {

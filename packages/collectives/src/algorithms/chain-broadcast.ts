@@ -8,6 +8,11 @@ import { type Algorithm, input, modulo, output, type Step, withoutEmpty } from "
  *
  * Cost: P − 2 + s rounds for s segments, S bytes per rank: twice as fast as any tree for large S. Source: van de Geijn
  * and Watts, "SUMMA: scalable universal matrix multiplication algorithm", 1997 (its pipelined broadcast).
+ * @example
+ * ```ts
+ * const { rounds } = chainBroadcast.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const chainBroadcast: Algorithm = segmented(
   {

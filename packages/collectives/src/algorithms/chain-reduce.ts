@@ -10,6 +10,11 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
  * Cost: P + s − 1 rounds for s segments, one fewer if the last rank is the root; S bytes per rank, the minimum of any
  * reduce. A root in the middle of the chain receives 2S bytes: the partial sum and the result. Source: van de Geijn and
  * Watts, 1997 (their pipelined broadcast), as a prefix sum.
+ * @example
+ * ```ts
+ * const { rounds } = chainReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 5
+ * ```
  */
 export const chainReduce: Algorithm = segmented(
   {

@@ -5,6 +5,11 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
  * All-gather in which each rank reads the operand of every peer directly.
  *
  * Cost: 1 round of P − 1 messages, (P − 1) / P · S bytes per rank for a result of S bytes.
+ * @example
+ * ```ts
+ * const { rounds } = directAllGather.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 1
+ * ```
  */
 export const directAllGather: Algorithm = {
   name: "direct-all-gather",

@@ -9,6 +9,11 @@ import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, w
  *
  * Cost: 2 rounds of P − 1 messages, 2(P − 1) / P · S bytes per rank. Always sums in rank order, so the bits of the
  * result do not depend on the chunk boundaries.
+ * @example
+ * ```ts
+ * const { rounds } = directAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 2
+ * ```
  */
 export const directAllReduce: Algorithm = segmented({
   name: "direct-all-reduce",

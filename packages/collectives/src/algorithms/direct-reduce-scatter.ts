@@ -5,6 +5,11 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
  * Reduce-scatter in which rank r receives chunk r of all ranks in one round and combines the chunks in rank order.
  *
  * Cost: 1 round of P − 1 messages, (P − 1) / P · S bytes per rank for an operand of S bytes. Needs no scratch memory.
+ * @example
+ * ```ts
+ * const { rounds } = directReduceScatter.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 1
+ * ```
  */
 export const directReduceScatter: Algorithm = {
   name: "direct-reduce-scatter",

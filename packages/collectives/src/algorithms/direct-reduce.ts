@@ -8,6 +8,11 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
  *
  * Cost: 1 round of one message, S bytes per rank. The root receives P − 1 messages and sums (P − 1) · S bytes. Needs no
  * scratch memory.
+ * @example
+ * ```ts
+ * const { rounds } = directReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 2
+ * ```
  */
 export const directReduce: Algorithm = segmented({
   name: "direct-reduce",

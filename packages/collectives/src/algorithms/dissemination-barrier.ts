@@ -7,6 +7,11 @@ import { type Algorithm, input, modulo, output, type Step } from "../schedule.ts
  *
  * Cost: ⌈log₂P⌉ rounds of one empty message. Source: Hensgen, Finkel and Manber, "Two algorithms for barrier
  * synchronization", 1988.
+ * @example
+ * ```ts
+ * const { rounds } = disseminationBarrier.schedule({ rank: 0, worldSize: 4, elementCount: 0 });
+ * console.log(rounds.length); // 2
+ * ```
  */
 export const disseminationBarrier: Algorithm = {
   name: "dissemination-barrier",

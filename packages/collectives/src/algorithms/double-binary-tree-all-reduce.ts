@@ -59,6 +59,11 @@ const heightOf = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
  * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), within a factor 1 − 1/P of a ring, but the
  * number of rounds grows with log P. Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
  * broadcast, reduction and scan", 2009.
+ * @example
+ * ```ts
+ * const { rounds } = doubleBinaryTreeAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 4
+ * ```
  */
 export const doubleBinaryTreeAllReduce: Algorithm = segmented(
   {

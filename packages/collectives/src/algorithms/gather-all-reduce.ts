@@ -9,6 +9,11 @@ import { bruckRounds } from "./bruck-rounds.ts";
  *
  * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) · S bytes per rank; P · S bytes of scratch memory. Source: see
  * `bruckAllGather`.
+ * @example
+ * ```ts
+ * const { rounds } = gatherAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const gatherAllReduce: Algorithm = segmented({
   name: "gather-all-reduce",

@@ -10,6 +10,11 @@ import { gatherMessages, gatherRounds, positionsOf } from "./binomial-tree.ts";
  * Cost: ⌈log₂P⌉ rounds of one message. With Q = 2^⌊log₂P⌋ the busiest rank sends max(P − Q, Q / 2) · S bytes. The root
  * receives and sums (P − 1) · S bytes, and needs (P − 1) · S bytes of scratch memory. Source: Thakur et al., 2005, for
  * the gather; a local sum, as in `gatherAllReduce`.
+ * @example
+ * ```ts
+ * const { rounds } = gatherReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const gatherReduce: Algorithm = segmented({
   name: "gather-reduce",

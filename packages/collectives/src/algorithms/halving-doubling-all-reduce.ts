@@ -9,6 +9,11 @@ import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, w
  *
  * Cost: 2⌈log₂P⌉ rounds; 2(Q − 1) / Q · S bytes per rank, and S more for a rank that represents an extra rank. Source:
  * Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur et al., 2005, for the extra ranks.
+ * @example
+ * ```ts
+ * const { rounds } = halvingDoublingAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 4
+ * ```
  */
 export const halvingDoublingAllReduce: Algorithm = segmented({
   name: "halving-doubling-all-reduce",

@@ -23,6 +23,11 @@ import { ringAllReduce } from "./ring-all-reduce.ts";
  * master sends (3(k − 1) / k + 2(m − 1) / m) · S bytes. Suitable for small and medium vectors on many hosts;
  * `twoLevelAllReduce` sends fewer bytes. Source: Jia et al., "Highly scalable deep learning training system with
  * mixed-precision: training ImageNet in four minutes", 2018.
+ * @example
+ * ```ts
+ * const { rounds } = mastersAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8, hosts: [[0, 1], [2, 3]] });
+ * console.log(rounds.length); // 6
+ * ```
  */
 export const mastersAllReduce: Algorithm = segmented({
   name: "masters-all-reduce",

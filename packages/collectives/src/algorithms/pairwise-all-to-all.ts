@@ -7,6 +7,11 @@ import { type Algorithm, type ElementRange, input, modulo, output, type Step, wi
  *
  * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes. Source: Thakur,
  * Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
+ * @example
+ * ```ts
+ * const { rounds } = pairwiseAllToAll.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const pairwiseAllToAll: Algorithm = {
   name: "pairwise-all-to-all",

@@ -8,6 +8,11 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
  *
  * Cost: 2 rounds of P − 1 messages at the server, which receives (P − 1) · S bytes and sends (P − 1) · S bytes. Source:
  * Li et al., "Scaling distributed machine learning with the parameter server", 2014.
+ * @example
+ * ```ts
+ * const { rounds } = parameterServerAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 2
+ * ```
  */
 export const parameterServerAllReduce: Algorithm = segmented({
   name: "parameter-server-all-reduce",

@@ -10,6 +10,11 @@ import { halvesOf, splitLevels, splitsOf } from "./halves.ts";
  * Cost: ⌈log₂P⌉ rounds. Every rank receives (P − 1) / P · S bytes for a result of S bytes. Every rank sends the same
  * number of bytes if P is a power of two, otherwise at most 1.5 times as many. Source: Thakur, Rabenseifner and Gropp,
  * 2005, for P = 2^k.
+ * @example
+ * ```ts
+ * const { rounds } = recursiveDoublingAllGather.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 2
+ * ```
  */
 export const recursiveDoublingAllGather: Algorithm = {
   name: "recursive-doubling-all-gather",

@@ -10,6 +10,11 @@ import { type Algorithm, type ElementRange, input, output, scratch, type Step, w
  * Cost: 2⌈log₂P⌉ − ⌊log₂P⌋ rounds of S bytes: the minimum number of rounds, suitable for small vectors. The extra ranks
  * cost two rounds. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
  * MPICH", 2005.
+ * @example
+ * ```ts
+ * const { rounds } = recursiveDoublingAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 2
+ * ```
  */
 export const recursiveDoublingAllReduce: Algorithm = segmented({
   name: "recursive-doubling-all-reduce",

@@ -8,6 +8,11 @@ import { halvingMessages, halvingRounds } from "./recursive-halving.ts";
  *
  * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes; S / 2 bytes of scratch
  * memory. Source: Thakur, Rabenseifner and Gropp, 2005, for P = 2^k; uneven halves instead of their extra ranks.
+ * @example
+ * ```ts
+ * const { rounds } = recursiveHalvingReduceScatter.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 2
+ * ```
  */
 export const recursiveHalvingReduceScatter: Algorithm = {
   name: "recursive-halving-reduce-scatter",

@@ -10,6 +10,11 @@ import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, w
  * Cost: 2 rounds, the first with P − 1 messages and the second with one message; S bytes per rank. The root receives
  * 2(P − 1) / P · S bytes, for any P, and every rank sums (P − 1) / P · S bytes. Needs no scratch memory. Source:
  * Rabenseifner, "Optimization of collective reduction operations", 2004, without forwarding.
+ * @example
+ * ```ts
+ * const { rounds } = reduceScatterGatherReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const reduceScatterGatherReduce: Algorithm = segmented({
   name: "reduce-scatter-gather-reduce",

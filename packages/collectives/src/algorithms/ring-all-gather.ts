@@ -6,6 +6,11 @@ import { type Algorithm, type ElementRange, input, modulo, output, type Step, wi
  *
  * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for a result of S bytes. Source: see
  * `ringAllReduce`.
+ * @example
+ * ```ts
+ * const { rounds } = ringAllGather.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const ringAllGather: Algorithm = {
   name: "ring-all-gather",

@@ -16,6 +16,11 @@ import {
  *
  * Cost: 2(P − 1) rounds of one message, 2(P − 1) / P · S bytes per rank for S bytes: bandwidth-optimal, latency grows
  * with P. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
+ * @example
+ * ```ts
+ * const { rounds } = ringAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 6
+ * ```
  */
 export const ringAllReduce: Algorithm = segmented({
   name: "ring-all-reduce",

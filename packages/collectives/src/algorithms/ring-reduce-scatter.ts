@@ -16,6 +16,11 @@ import {
  *
  * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes. Source: see
  * `ringAllReduce`.
+ * @example
+ * ```ts
+ * const { rounds } = ringReduceScatter.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 3
+ * ```
  */
 export const ringReduceScatter: Algorithm = {
   name: "ring-reduce-scatter",

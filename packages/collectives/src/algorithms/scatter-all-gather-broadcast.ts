@@ -18,6 +18,11 @@ import { splitLevels } from "./halves.ts";
  *
  * Cost: ⌈log₂P⌉ + P − 1 rounds; the root sends 2(P − 1) / P · S bytes, for any P. Source: Barnett et al.,
  * "Interprocessor collective communication library", 1994; Thakur et al., 2005.
+ * @example
+ * ```ts
+ * const { rounds } = scatterAllGatherBroadcast.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
+ * console.log(rounds.length); // 5
+ * ```
  */
 export const scatterAllGatherBroadcast: Algorithm = segmented({
   name: "scatter-all-gather-broadcast",

@@ -6,8 +6,13 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
  * without `from` receives zeros.
  *
  * Cost: 1 round of one message, S bytes.
+ * @example
+ * ```ts
+ * const { rounds } = directSendReceive.schedule({ rank: 0, worldSize: 4, elementCount: 8, to: 1, from: 3 });
+ * console.log(rounds.length); // 1
+ * ```
  */
-export const sendReceive: Algorithm = {
+export const directSendReceive: Algorithm = {
   name: "send-receive",
   kind: "send-receive",
   rankOrder: true,

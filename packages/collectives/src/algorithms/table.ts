@@ -27,7 +27,7 @@ import { ringAllGather } from "./ring-all-gather.ts";
 import { ringAllReduce } from "./ring-all-reduce.ts";
 import { ringReduceScatter } from "./ring-reduce-scatter.ts";
 import { scatterAllGatherBroadcast } from "./scatter-all-gather-broadcast.ts";
-import { sendReceive } from "./send-receive.ts";
+import { directSendReceive } from "./send-receive.ts";
 import { torusAllReduce } from "./torus-all-reduce.ts";
 import { twoLevelAllReduce } from "./two-level-all-reduce.ts";
 import { twoLevelAllToAll } from "./two-level-all-to-all.ts";
@@ -35,6 +35,12 @@ import { twoLevelAllToAll } from "./two-level-all-to-all.ts";
 /**
  * All algorithms. To add an algorithm, write a file, a row in this table and a row in docs/algorithms.md; the law tests
  * then cover the algorithm. If several algorithms have equal cost, the first in this table is chosen.
+ *
+ * @example
+ * ```ts
+ * const barriers = algorithms.filter(({ kind }) => kind === "barrier");
+ * console.log(barriers.map(({ name }) => name)); // ['dissemination-barrier']
+ * ```
  */
 export const algorithms: readonly Algorithm[] = [
   directAllReduce,
@@ -68,5 +74,5 @@ export const algorithms: readonly Algorithm[] = [
   halvingReduce,
   chainReduce,
   disseminationBarrier,
-  sendReceive,
+  directSendReceive,
 ];

@@ -12,6 +12,11 @@ import { ringAllReduce } from "./ring-all-reduce.ts";
  *
  * Cost: 2(X − 1) + 2(Y − 1) rounds of one message; 2(P − 1) / P · S bytes per rank, as in a ring. Source: Mikami et
  * al., "Massively distributed SGD: ImageNet/ResNet-50 training in a flash", 2018.
+ * @example
+ * ```ts
+ * const { rounds } = torusAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8, hosts: [[0, 1], [2, 3]] });
+ * console.log(rounds.length); // 4
+ * ```
  */
 export const torusAllReduce: Algorithm = segmented({
   name: "torus-all-reduce",

@@ -29,6 +29,11 @@ const chunkCount = (hosts: readonly (readonly number[])[]): number => Math.min(.
  * / k leave the host, 2(m − 1) / m · S per host: the bytes of a ring over all ranks, in 1/k of the rounds. Source: Jia
  * et al., "Highly scalable deep learning training system with mixed-precision: training ImageNet in four minutes",
  * 2018; Cho et al., "BlueConnect", 2019.
+ * @example
+ * ```ts
+ * const { rounds } = twoLevelAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8, hosts: [[0, 1], [2, 3]] });
+ * console.log(rounds.length); // 4
+ * ```
  */
 export const twoLevelAllReduce: Algorithm = segmented({
   name: "two-level-all-reduce",

@@ -47,6 +47,11 @@ const locate = (hosts: Hosts, rank: number): { index: number; host: readonly num
  * · S bytes per rank for an operand of S bytes, of which (m − 1) / m · S leave the host, as in a pairwise exchange, in
  * messages k times as large. Each chunk is copied three times; scratch memory of 4S bytes. Source: Hwang et al.,
  * "Tutel: adaptive mixture-of-experts at scale", 2023 (two-dimensional hierarchical all-to-all).
+ * @example
+ * ```ts
+ * const { rounds } = twoLevelAllToAll.schedule({ rank: 0, worldSize: 4, elementCount: 8, hosts: [[0, 1], [2, 3]] });
+ * console.log(rounds.length); // 5
+ * ```
  */
 export const twoLevelAllToAll: Algorithm = {
   name: "two-level-all-to-all",

@@ -26,7 +26,7 @@ export interface CompanionInput {
   readonly insecure?: boolean;
   /**
    * Interval of heartbeats on each link, and the silence after which a peer counts as lost. Default: see
-   * `networkWorld`.
+   * `createNetworkWorld`.
    */
   readonly heartbeat?: LinkHeartbeat;
   readonly links?: { readonly socketsPerPair?: number; readonly checksum?: "payload" | "header" };

@@ -7,7 +7,7 @@ import { codesThatPay, frameCodec } from "../network/frame-codec.ts";
 import { defaultFlow } from "../network/flow.ts";
 import type { LinkCodec } from "../network/link.ts";
 import { emulatedLinks } from "../network/emulated-links.ts";
-import { type NetworkWorld, networkWorld } from "../network/network-transport.ts";
+import { type NetworkWorld, createNetworkWorld } from "../network/network-transport.ts";
 import { listenByTcp } from "../network/tcp.ts";
 import { listenByTls } from "../network/tls.ts";
 import type { CompanionInput, CompanionEvent, CompanionCommand } from "./companion-messages.ts";
@@ -116,7 +116,7 @@ const run = async (input: CompanionInput): Promise<void> => {
   const words = new ExpressWords(control);
   const turn = hasOwnCore(command.preference, rank) ? (call: () => void): void => void setImmediate(call) : undefined;
   const clock = emulate && openFineClock();
-  const world = networkWorld({
+  const world = createNetworkWorld({
     rank,
     worldSize,
     lanes: laneCount,

@@ -48,7 +48,7 @@ interface Watch {
  * | a machine or its network is gone, a process stopped | no byte arrives | `lossMilliseconds` | this class: a control connection breaks, a rank suspects its link |
  * | a process has ended | its connection ends without a goodbye | at once; between machines 1.5 s of refused connections | `ControlConnection`, `ResumableSocket` |
  * | a main thread is stuck | pings report for how long its event loop has been blocked | `stuckMilliseconds` | `pulseReader`, `ControlConnection` |
- * | a rank lives, but does not join a collective | no frame of a collective arrives | `timeoutMilliseconds` | `networkWorld`, the control block between threads |
+ * | a rank lives, but does not join a collective | no frame of a collective arrives | `timeoutMilliseconds` | `createNetworkWorld`, the control block between threads |
  * | another rank has given up | its report, which names a rank | 300 ms, for reports of other ranks | `FailureAgreement`: all ranks name the same rank |
  */
 export class FailureDetector {

@@ -37,7 +37,14 @@ export interface Patience {
   readonly heartbeatSeconds?: number | undefined;
 }
 
-/** Returns the silence after which a process or a link counts as lost, in seconds. */
+/**
+ * Returns the silence after which a process or a link counts as lost, in seconds.
+ *
+ * @example
+ * ```ts
+ * console.log(silenceSecondsOf({ timeoutSeconds: 30 })); // 15
+ * ```
+ */
 export const silenceSecondsOf = ({ silenceSeconds, timeoutSeconds }: Patience): number =>
   silenceSeconds ?? Math.min(defaultHeartbeat.lossMilliseconds / 1000, timeoutSeconds);
 

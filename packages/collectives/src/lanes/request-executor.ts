@@ -4,7 +4,7 @@ import type { Arithmetic } from "../arithmetic.ts";
 import { runWalkBlocking, scratchBytes, settleBlocking, settled, type Walk, walk } from "../execute.ts";
 import type { MessageMemory } from "../message-memory.ts";
 import { walkRagged } from "../ragged.ts";
-import { type Schedule, sentElements } from "../schedule.ts";
+import { type CollectiveSchedule, sentElements } from "../schedule.ts";
 import { algorithmSelector } from "../select.ts";
 import { groupTransport } from "../transport/group-transport.ts";
 import { type Future, isLater, type Transport } from "../transport/transport.ts";
@@ -57,7 +57,7 @@ const codes: ReadonlyMap<string, number> = new Map(executedBy.map((name, i) => [
 export const algorithmNamed = (code: number): string | undefined => executedBy[code - 1];
 
 interface Planned {
-  readonly schedule: Schedule;
+  readonly schedule: CollectiveSchedule;
   readonly algorithm: string;
 }
 

@@ -132,7 +132,7 @@ const empty = new Uint8Array(0);
  * caused the failure. After an error, all lanes fail permanently.
  * @throws ArgumentError if the settings are invalid.
  */
-export const networkWorld = (options: NetworkWorldOptions): NetworkWorld => new World(options);
+export const createNetworkWorld = (options: NetworkWorldOptions): NetworkWorld => new World(options);
 
 class World implements NetworkWorld {
   readonly transports: readonly NetworkTransport[];

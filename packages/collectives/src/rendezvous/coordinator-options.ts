@@ -36,7 +36,7 @@ export interface RendezvousOptions {
   readonly anyBuild?: boolean;
   /** Advice to the user if a process has another build. Default: install the same build, or allow other builds. */
   readonly buildCure?: string;
-  /** Secret of the job from `newSecret()`, equal in all processes of the job. */
+  /** Secret of the job from `randomSecret()`, equal in all processes of the job. */
   readonly secret: string;
   /**
    * Ranks of the process that hosts the coordinator. They are lost together with the coordinator. Default: none, as in

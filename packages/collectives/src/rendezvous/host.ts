@@ -14,8 +14,15 @@ import type { RankAddress, Roster } from "./roster.ts";
  * Keeps the process alive only until every rank has joined.
  * @throws ArgumentError, InsecureError, or the system's error if the port is taken.
  * @example
- * const coordinator = await hostRendezvous({ worldSize: 2, job, build, secret: newSecret() });
- * const roster = await coordinator.ready;
+ * ```ts
+ * const world = { worldSize: 1, job: "digits", build: "1", secret: randomSecret() }; // equal in all processes
+ * const coordinator = await hostRendezvous(world);
+ * const addresses = [{ host: "127.0.0.1", port: 40_000 }]; // of this rank's links
+ * const member = await joinRendezvous({ ...world, address: coordinator.address, ranks: [0], addresses });
+ * console.log(member.roster.length); // 1
+ * await member.close();
+ * await coordinator.close();
+ * ```
  */
 export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordinator> => {
   const { onEvent } = checkRendezvousOptions(options);

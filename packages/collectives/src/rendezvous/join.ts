@@ -17,9 +17,15 @@ import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rende
  * responds, if ranks are missing at the deadline (the error names them), or if the coordinator dies; WireError if the
  * responding process is not a coordinator of this version.
  * @example
- * const addresses = [{ host: "10.0.0.2", port: 4711 }];
- * const member = await joinRendezvous({ address, ranks: [1], addresses, worldSize: 2, job, build, secret });
- * member.onLost(({ ranks, reason }) => abort(ranks, reason));
+ * ```ts
+ * const world = { worldSize: 1, job: "digits", build: "1", secret: randomSecret() }; // equal in all processes
+ * const coordinator = await hostRendezvous(world);
+ * const addresses = [{ host: "127.0.0.1", port: 40_000 }]; // of this rank's links
+ * const member = await joinRendezvous({ ...world, address: coordinator.address, ranks: [0], addresses });
+ * console.log(member.roster.length); // 1
+ * await member.close();
+ * await coordinator.close();
+ * ```
  */
 export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
   checkJoinOptions(options);

@@ -12,7 +12,14 @@ export interface CertificateIdentity {
 /** URI of the coordinator in a certificate. */
 export const coordinatorUri = "skein:coordinator";
 
-/** Returns the URI of rank `rank` in a certificate. */
+/**
+ * Returns the URI of rank `rank` in a certificate.
+ *
+ * @example
+ * ```ts
+ * console.log(rankUri(3)); // skein:rank:3
+ * ```
+ */
 export const rankUri = (rank: number): string => `skein:rank:${rank}`;
 
 /**

@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { agreeMinor } from "../wire/version.ts";
 import { HandshakeAcceptor, HandshakeDialler, type HandshakeContext, jobKey, unprovenBytes } from "./handshake.ts";
-import { newSecret } from "./secret.ts";
+import { randomSecret } from "./secret.ts";
 
-const secret = newSecret();
+const secret = randomSecret();
 const job = "job-1";
 const context: HandshakeContext = {
   audience: "control",
@@ -72,7 +72,7 @@ describe("a handshake", () => {
   });
 
   test.each<[string, Partial<HandshakeContext>, Outcome]>([
-    ["another secret", { key: jobKey(newSecret(), job) }, "dialler turned away"],
+    ["another secret", { key: jobKey(randomSecret(), job) }, "dialler turned away"],
     ["another job", { job: "job-2", key: jobKey(secret, "job-2") }, "acceptor turned away"],
     ["the key of another job of the same secret", { key: jobKey(secret, "job-2") }, "dialler turned away"],
     ["another purpose", { audience: "data" }, "no hello"],

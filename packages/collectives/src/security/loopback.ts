@@ -3,6 +3,11 @@ import { InsecureError } from "./errors.ts";
 /**
  * Whether `host` can be reached only from this machine. A name other than localhost counts as reachable from other
  * machines.
+ *
+ * @example
+ * ```ts
+ * console.log(isLoopback("127.0.0.1"), isLoopback("10.0.0.1")); // true false
+ * ```
  */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(host);

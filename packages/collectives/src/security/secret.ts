@@ -13,15 +13,20 @@ export const checkSecret = (secret: string): void => {
   const { length } = new TextEncoder().encode(secret);
   if (length < shortestSecretBytes)
     throw new ArgumentError(
-      `the job's secret has ${length} bytes and needs at least ${shortestSecretBytes}; create one with newSecret() and pass it to every process of the job`,
+      `the job's secret has ${length} bytes and needs at least ${shortestSecretBytes}; create one with randomSecret() and pass it to every process of the job`,
     );
 };
 
 /**
  * Creates the secret of a job: 256 random bits, as 43 characters that are safe in environment variables. The secret
  * must not appear in logs or on command lines.
+ *
+ * @example
+ * ```ts
+ * console.log(randomSecret().length > 16); // true
+ * ```
  */
-export const newSecret = (): string =>
+export const randomSecret = (): string =>
   btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))
     .replaceAll("+", "-")
     .replaceAll("/", "_")

@@ -4,7 +4,7 @@ import { algorithms } from "../algorithms/table.ts";
 import { execute, scratchBytes } from "../execute.ts";
 import { plainArithmetic } from "../plain-arithmetic.ts";
 import { groupTransport } from "./group-transport.ts";
-import { memoryWorld } from "./memory-transport.ts";
+import { createMemoryWorld } from "./memory-transport.ts";
 import type { Transport } from "./transport.ts";
 
 /** Returns a transport that delays every received message, so that memory stays lent for a long time. */
@@ -22,7 +22,7 @@ describe.each([true, false])("groups with another order than the world; memory s
       [4, 1, 5],
       [3, 0, 2],
     ];
-    const world = memoryWorld(6, { sharesMemory });
+    const world = createMemoryWorld(6, { sharesMemory });
     const n = 12;
     const counts = regionElements(algorithm.kind, 3, n);
     await Promise.all(

@@ -4,7 +4,7 @@ import { execute, scratchBytes } from "../execute.ts";
 import { plainArithmetic } from "../plain-arithmetic.ts";
 import { closedForm, fromBytes, operand, parametersOf, regionElements, toBytes } from "../../test/world.ts";
 import { hybridTransport } from "./hybrid-transport.ts";
-import { memoryWorld } from "./memory-transport.ts";
+import { createMemoryWorld } from "./memory-transport.ts";
 import type { Transport } from "./transport.ts";
 
 /** Returns a transport that receives into given memory, as networks do. */
@@ -31,7 +31,10 @@ describe.each([
     "$name equals the closed form",
     async ({ algorithm }) => {
       const worldSize = processes.flat().length;
-      const [local, network] = [memoryWorld(worldSize, { sharesMemory: true }), memoryWorld(worldSize).map(landing)];
+      const [local, network] = [
+        createMemoryWorld(worldSize, { sharesMemory: true }),
+        createMemoryWorld(worldSize).map(landing),
+      ];
       const counts = regionElements(algorithm.kind, worldSize, 23);
       const inputs = Array.from({ length: worldSize }, (_, rank) => operand(rank, counts.input, "f32"));
       const outputs = await Promise.all(

@@ -26,8 +26,13 @@ const wake = (channel: Channel): void => {
  *
  * @param options.sharesMemory whether to pass the sender's memory, as between threads, instead of copies, as over
  * networks. Default: false.
+ * @example
+ * ```ts
+ * const [first] = createMemoryWorld(2);
+ * console.log(first!.rank, first!.worldSize); // 0 2
+ * ```
  */
-export const memoryWorld = (
+export const createMemoryWorld = (
   worldSize: number,
   options: { readonly sharesMemory?: boolean } = {},
 ): readonly Transport[] => {

@@ -31,6 +31,10 @@ const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
  *
  * Processes eight bytes per step with eight tables ("slicing by 8"). `crc32cOf` is faster above a few hundred bytes.
  *
+ * @example
+ * ```ts
+ * console.log(crc32c(new TextEncoder().encode("123456789")).toString(16)); // e3069283
+ * ```
  * Source: RFC 3720, appendix B.4; Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
  * Generation", 2008.
  */
@@ -56,6 +60,11 @@ export const crc32c = (bytes: Uint8Array, previous = 0): number => {
 /**
  * Returns the masked CRC-32C of TFRecord files. The CRC is rotated and a constant is added, so that a checksum of bytes
  * that contain checksums stays reliable. Source: TensorFlow, `lib/hash/crc32c.h`.
+ *
+ * @example
+ * ```ts
+ * console.log(maskedCrc32c(new TextEncoder().encode("123456789")) > 0); // true
+ * ```
  */
 export const maskedCrc32c = (bytes: Uint8Array): number => {
   const crc = crc32c(bytes);

@@ -14,7 +14,12 @@ const restBytes = 240;
  * Vector instructions fold the message onto its last 240 bytes by a multiple of the polynomial with six terms
  * (`assembly/fold.ts`), and the plain loop computes the checksum of these bytes. Bytes in the kernels' memory are read
  * in place; other bytes are copied to that memory.
- * @example const checksum = crc32cOf(openWireKernels({ memory, messages }));
+ *
+ * @example
+ * ```ts
+ * const checksum = crc32cOf(); // by WebAssembly
+ * console.log(checksum(new TextEncoder().encode("123456789")).toString(16)); // e3069283
+ * ```
  */
 export const crc32cOf = (kernels: WireKernels = openWireKernels()): Checksum => {
   const { exports, messages, addressOf } = kernels;

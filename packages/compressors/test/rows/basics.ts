@@ -1,12 +1,14 @@
 import { identityCompressor, lengthOf, topKCompressor, withErrorFeedback } from "../../src/index.ts";
-import { denseUntil, type Phase } from "../../src/phases.ts";
+import { denseUntil, type AggregatorPhase } from "../../src/phases.ts";
 import type { Row } from "./row.ts";
 
 const exact = { conservation: 0, permutation: true, scale: true, odd: true, randomised: false } as const;
 
 const allReduced = (bytes: number, worldSize: number): number => (2 * (worldSize - 1) * bytes) / worldSize;
 
-const [{ aggregator: dense }] = denseUntil(10, withErrorFeedback(topKCompressor({ density: 0.1 }))) as [Phase];
+const [{ aggregator: dense }] = denseUntil(10, withErrorFeedback(topKCompressor({ density: 0.1 }))) as [
+  AggregatorPhase,
+];
 
 export const basicRows: readonly Row[] = [
   {

@@ -5,7 +5,7 @@ import { eightBitCompressor } from "../../src/eight-bit.ts";
 import { type Bucket, identityCompressor, lengthOf, topKCompressor, withErrorFeedback } from "../../src/index.ts";
 import { majorityVoteAggregator } from "../../src/majority-vote.ts";
 import { withMomentum } from "../../src/momentum.ts";
-import { hasAtLeast, isMatrix, partition, perPath } from "../../src/partition.ts";
+import { hasAtLeast, isMatrix, partitionAggregator, perPath } from "../../src/partition.ts";
 import { powerSgdAggregator } from "../../src/power-sgd.ts";
 import { randomKCompressor } from "../../src/random-k.ts";
 import { majorityVoteBytes } from "./quantizers.ts";
@@ -148,7 +148,7 @@ export const wrapperRows: readonly Row[] = [
   {
     ...plain,
     name: "partition",
-    aggregator: partition([
+    aggregator: partitionAggregator([
       { when: isMatrix, aggregator: withErrorFeedback(topKCompressor({ density: 0.25 })) },
       { when: hasAtLeast(3), aggregator: eightBitCompressor({ blockSize: 16 }) },
     ]),
@@ -162,12 +162,14 @@ export const wrapperRows: readonly Row[] = [
     },
     contraction: () => 0,
     descent: { errorFeedback: false },
-    dense: partition([{ when: isMatrix, aggregator: topKCompressor({ density: 1 }) }]),
+    dense: partitionAggregator([{ when: isMatrix, aggregator: topKCompressor({ density: 1 }) }]),
   },
   {
     ...plain,
     name: "partition with error feedback",
-    aggregator: withErrorFeedback(partition([{ when: isMatrix, aggregator: powerSgdAggregator({ rank: 1 }) }])),
+    aggregator: withErrorFeedback(
+      partitionAggregator([{ when: isMatrix, aggregator: powerSgdAggregator({ rank: 1 }) }]),
+    ),
     bytes: powerOfRankOne,
     conservation: 4e-6,
     descent: { steps: 150 },

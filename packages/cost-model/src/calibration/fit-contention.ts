@@ -24,6 +24,11 @@ export interface FittedContention extends Contention {
 /**
  * Predict the seconds of k concurrent flows on one link, each a + k · b · M + (k − 1) · η · M for M bytes.
  *
+ * @example
+ * ```ts
+ * const link = { startupSeconds: 0, secondsPerByte: 1e-9 };
+ * console.log(contendedSeconds(link, { penaltyPerFlow: 0.1 }, 2, 1e9)); // 2.1
+ * ```
  * Source: the contention model of arXiv 2002.10105 (Ada-SRSF).
  */
 export const contendedSeconds = (
@@ -43,6 +48,16 @@ export const contendedSeconds = (
  * @param samples Times of two or more concurrent flows; samples of a single flow contain no information about η and are
  * ignored.
  * @throws ArgumentError for invalid samples or models, or without a sample of several flows.
+ * @example
+ * ```ts
+ * const link = { startupSeconds: 0, secondsPerByte: 1e-9 };
+ * const samples = [2, 3].map((numFlows) => ({
+ *   numFlows,
+ *   bytes: 1e9,
+ *   seconds: contendedSeconds(link, { penaltyPerFlow: 0.1 }, numFlows, 1e9),
+ * }));
+ * console.log(fitContention(link, samples).penaltyPerFlow.toFixed(3)); // 0.100
+ * ```
  */
 export const fitContention = (model: LinearCollectiveModel, samples: readonly ContendedSample[]): FittedContention => {
   const wrong = samples.find(

@@ -105,6 +105,12 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
  * @throws ArgumentError for fewer samples than parameters, a start whose residuals are not finite, invalid options, or
  * parameters that the samples do not determine.
  *
+ * @example
+ * ```ts
+ * const [xs, ys] = [[0, 1, 2], [1, 3, 5]];
+ * const residuals = ([a = 0, b = 0]: readonly number[]) => xs.map((x, i) => a + b * x - ys[i]!);
+ * console.log(fitLeastSquares(residuals, [0, 0]).parameters.map((value) => Math.round(value))); // [1, 2]
+ * ```
  * Source: Marquardt 1963, An algorithm for least-squares estimation of nonlinear parameters, J. Soc. Ind. Appl. Math.
  * 11.
  */

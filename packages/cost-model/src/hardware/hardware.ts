@@ -59,7 +59,7 @@ export interface RunningCosts {
 }
 
 /** Description of the device on which one rank computes. */
-export interface Device {
+export interface ComputeDevice {
   readonly name: string;
   readonly kind: "cpu" | "gpu";
   /** Source of the device's values: a data sheet, or a measurement with its date. */
@@ -148,7 +148,7 @@ export interface HardwareFile {
   readonly version: 1;
   readonly name: string;
   readonly description: string;
-  readonly device: Device;
+  readonly device: ComputeDevice;
   readonly topology: Topology;
   readonly links: ClusterLinks;
   /** Calibration runs and prediction errors. Absent: the file was not calibrated with jobs. */

@@ -4,6 +4,10 @@ import type { Topology } from "./hardware.ts";
  * Group the members of a group by host: rank r is on host ⌊r / ranksPerHost⌋.
  *
  * @returns indices into `group`, one list per host.
+ * @example
+ * ```ts
+ * console.log(hostsOfGroup([0, 1, 2, 3], { ranksPerHost: 2 })); // [[0, 1], [2, 3]]
+ * ```
  */
 export const hostsOfGroup = (
   group: readonly number[],

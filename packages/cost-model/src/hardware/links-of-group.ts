@@ -11,6 +11,11 @@ import { hostsOfGroup } from "./hosts-of-group.ts";
  * hosts grow with the number of hosts of the group.
  *
  * @throws ArgumentError if racks are given without the links between them; `parseHardwareFile` rejects such files.
+ * @example
+ * ```ts
+ * const hardware = hardwareNamed("hkbu-2080ti-10gbe");
+ * console.log(linksOfGroup([0, 1, 2, 3, 4, 5, 6, 7], hardware).across.secondsPerByte > 0); // true
+ * ```
  */
 export const linksOfGroup = (
   group: readonly number[],

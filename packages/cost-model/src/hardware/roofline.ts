@@ -1,4 +1,4 @@
-import type { ComputeType, Device } from "./hardware.ts";
+import type { ComputeType, ComputeDevice } from "./hardware.ts";
 
 /** Work of one kernel. Bytes are reads from and writes to the device's memory. */
 export interface Work {
@@ -16,15 +16,20 @@ export interface Roofline {
 /**
  * Returns a device's peak rate for matrix products of a type; the f32 peak if the device has no entry for this type.
  */
-export const peakFlops = ({ flopsPerSecond }: Device, type: ComputeType): number =>
+export const peakFlops = ({ flopsPerSecond }: ComputeDevice, type: ComputeType): number =>
   flopsPerSecond[type] ?? flopsPerSecond.f32;
 
 /**
  * Compute the shortest possible time for an amount of work on a device: max(flops / peak, bytes / bandwidth).
  *
+ * @example
+ * ```ts
+ * const { device } = shippedHardware[0]!;
+ * console.log(roofline(device, { flops: 1, bytes: 1e9 }).boundBy); // bytes
+ * ```
  * Source: Williams, Waterman and Patterson, *Roofline*, CACM 52, 2009.
  */
-export const roofline = (device: Device, { flops, bytes }: Work, type: ComputeType = "f32"): Roofline => {
+export const roofline = (device: ComputeDevice, { flops, bytes }: Work, type: ComputeType = "f32"): Roofline => {
   const [computing, moving] = [flops / peakFlops(device, type), bytes / device.memoryBytesPerSecond];
   return computing > moving ? { seconds: computing, boundBy: "flops" } : { seconds: moving, boundBy: "bytes" };
 };

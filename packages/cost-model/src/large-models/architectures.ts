@@ -75,6 +75,10 @@ export const architectures: readonly ModelShape[] = [
  * Find a model by name.
  *
  * @throws ArgumentError for an unknown name; the message lists the known names.
+ * @example
+ * ```ts
+ * console.log(parameterCount(modelNamed("llama-2-7b"))); // 6738415616
+ * ```
  */
 export const modelNamed = (name: string): ModelShape => {
   const found = architectures.find((shape) => shape.name === name);

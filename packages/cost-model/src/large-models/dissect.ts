@@ -132,8 +132,12 @@ const dissectInference = (
  * The model does not need to fit this machine.
  *
  * @throws ArgumentError for an invalid shape or configuration.
- * @example dissect(modelNamed("llama-2-7b"), { task: "training", batchPerRank: 1, zeroStage: 2 },
- * hardwareNamed("a800")).itemsPerSecond;
+ * @example
+ * ```ts
+ * const configuration = { task: "training", batchPerRank: 1 } as const;
+ * const { modules, parameters } = dissect(modelNamed("llama-2-7b"), configuration, shippedHardware[0]!);
+ * console.log(modules.length > 0, parameters); // true 6738415616
+ * ```
  */
 export const dissect = (
   shape: ModelShape,

@@ -88,6 +88,14 @@ const passOf = (
  * Cost: O(operators), plus the choice of all-reduce algorithms.
  *
  * @throws ArgumentError for an invalid configuration.
+ * @example
+ * ```ts
+ * const configuration = { task: "inference", batch: 1, promptTokens: 100, outputTokens: 20 } as const;
+ * const { secondsToFirstToken, secondsPerBatch } = estimateInference(
+ *   modelNamed("llama-2-7b"), configuration, shippedHardware[0]!,
+ * );
+ * console.log(secondsToFirstToken < secondsPerBatch); // true
+ * ```
  */
 export const estimateInference = (
   shape: ModelShape,
@@ -132,6 +140,11 @@ export const estimateInference = (
  * Find the largest batch of a replica that fits into memory.
  *
  * @throws ArgumentError for an invalid configuration.
+ * @example
+ * ```ts
+ * const configuration = { task: "inference", promptTokens: 100, outputTokens: 20, weights: "i4" } as const;
+ * console.log(largestInferenceBatch(modelNamed("llama-2-7b"), configuration, shippedHardware[0]!).batch >= 0); // true
+ * ```
  */
 export const largestInferenceBatch = (
   shape: ModelShape,

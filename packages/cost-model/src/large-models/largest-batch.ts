@@ -47,6 +47,11 @@ export const largestBatch = (bytesOf: (batch: number) => number, capacityBytes: 
  * Find the largest training batch per rank that fits into a device's memory.
  *
  * @throws ArgumentError for an invalid configuration.
+ * @example
+ * ```ts
+ * const { batch } = largestTrainingBatch(modelNamed("resnet-50"), { task: "training" }, shippedHardware[0]!);
+ * console.log(batch > 1); // true
+ * ```
  */
 export const largestTrainingBatch = (
   shape: ModelShape,

@@ -34,7 +34,14 @@ export const passWork = (parts: readonly Part[], pass: "forward" | "backward"): 
     ),
   );
 
-/** Returns the number of parameters of a model, such as 124,439,808 for the smallest GPT-2. */
+/**
+ * Returns the number of parameters of a model, such as 124,439,808 for the smallest GPT-2.
+ *
+ * @example
+ * ```ts
+ * console.log(parameterCount(modelNamed("gpt-2"))); // 124439808
+ * ```
+ */
 export const parameterCount = (shape: ModelShape): number => {
   const setting: PassSetting = {
     batch: 1,

@@ -16,7 +16,7 @@ import { type OptimizerName, optimizers, type Precision, precisions } from "./pr
  * Values saved for the backward pass: all values (`none`); all except those inside attention (`selective`); or only the
  * input of each layer (`full`).
  */
-export type Recomputation = "none" | "selective" | "full";
+export type RecomputationMode = "none" | "selective" | "full";
 
 /**
  * ZeRO stage: data-parallel ranks shard nothing (0), the optimizer states (1), also the gradients (2), also the weights
@@ -51,7 +51,7 @@ export interface TrainingConfiguration {
   /** ZeRO stage: what data-parallel ranks shard. Default: 0. */
   readonly zeroStage?: ZeroStage | undefined;
   /** Values that the backward pass recomputes instead of reading saved values. Default: none. */
-  readonly recomputation?: Recomputation | undefined;
+  readonly recomputation?: RecomputationMode | undefined;
   /**
    * Whether to use FlashAttention. This setting and all following settings except `offload` are for transformers only.
    * Default: true.
@@ -76,7 +76,7 @@ export interface TrainingPlan {
   readonly precision: Precision;
   readonly optimizer: OptimizerName;
   readonly zeroStage: ZeroStage;
-  readonly recomputation: Recomputation;
+  readonly recomputation: RecomputationMode;
   readonly flashAttention: boolean;
   readonly tensorParallel: number;
   /** Number of data-parallel ranks, which train on different data. */

@@ -2,7 +2,7 @@ import { operatorsOf, partsOf, sumOver } from "./modules.ts";
 import type { ModelShape } from "./model-shape.ts";
 import type { Operator, Part, PassSetting } from "./operator.ts";
 import { precisions, stateBytes } from "./precision.ts";
-import type { Recomputation, TrainingPlan } from "./training-configuration.ts";
+import type { RecomputationMode, TrainingPlan } from "./training-configuration.ts";
 
 /** Bytes in a rank's memory at the peak of a training step, by category. */
 export interface TrainingMemory {
@@ -52,7 +52,7 @@ const partSum = (part: Part, figure: (operator: Operator) => number): number =>
 /** Returns the bytes that all parts keep from forward to backward, and the extra bytes while one part is recomputed. */
 const activationBytes = (
   parts: readonly Part[],
-  recomputation: Recomputation,
+  recomputation: RecomputationMode,
 ): { readonly activations: number; readonly recomputed: number } => {
   let [activations, recomputed] = [0, 0];
   for (const part of parts) {

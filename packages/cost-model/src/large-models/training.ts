@@ -95,6 +95,11 @@ const offloadSecondsOf = (
  * Cost: O(operators + layers), plus the choice of algorithms per kind of collective.
  *
  * @throws ArgumentError for an invalid configuration.
+ * @example
+ * ```ts
+ * const configuration = { task: "training", batchPerRank: 1, zeroStage: 2 } as const;
+ * console.log(estimateTraining(modelNamed("llama-2-7b"), configuration, shippedHardware[0]!).itemsPerStep); // 8192
+ * ```
  */
 export const estimateTraining = (
   shape: ModelShape,

@@ -3,7 +3,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import type { CollectiveModel } from "../collective-model.ts";
 import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
 import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
-import { mergeOptimally } from "./mg-wfbp-exact.ts";
+import { planMgWfbpOptimal } from "./mg-wfbp-exact.ts";
 
 /** For each tensor in ready order, whether a bucket ends after this tensor; always true for the last tensor. */
 type Cuts = readonly boolean[];
@@ -40,9 +40,9 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
 /**
  * Plan buckets for collectives that may run concurrently (ASC-WFBP). Merging saves start-ups, but a second concurrent
  * message uses bandwidth that one message leaves idle, so fewer merges pay off. The local search starts from
- * `mergeOptimally`, from one bucket per tensor and from one bucket for all: each sweep over the tensors adds, removes
- * or moves a cut by one tensor if `simultaneousTimeline` then ends earlier, until a sweep changes nothing. The best
- * result is returned.
+ * `planMgWfbpOptimal`, from one bucket per tensor and from one bucket for all: each sweep over the tensors adds,
+ * removes or moves a cut by one tensor if `simultaneousTimeline` then ends earlier, until a sweep changes nothing. The
+ * best result is returned.
  *
  * The result is never slower than the three start plans. Not exact: on random profiles of up to eight tensors it found
  * the optimum in more than nine of ten cases. Between two cuts, each merge class has its own message (see
@@ -53,6 +53,12 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
  * @param slowdown Slowdown measured by `fitSlowdown`, or `twoAtOnce`, the published slowdown.
  * @throws ArgumentError for a model, profile or slowdown with impossible values.
  *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body", "stem"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));
+ * const model = { startupSeconds: 2, secondsPerByte: 1e-3 };
+ * console.log(planSimultaneous({ tensors }, model, twoAtOnce)); // [['head', 'body'], ['stem']]
+ * ```
  * Source: the model of Shi, Chu and Li, INFOCOM 2021; their own rule was not available, and the search is ours.
  */
 export const planSimultaneous = (
@@ -86,7 +92,7 @@ export const planSimultaneous = (
     }
     return best;
   };
-  const ends = [mergeOptimally(profile, model, { apart }), onePerTensor(profile), allInOne(profile)].map((plan) =>
+  const ends = [planMgWfbpOptimal(profile, model, { apart }), onePerTensor(profile), allInOne(profile)].map((plan) =>
     descend(cutsOf(plan, profile)),
   );
   const { cuts } = ends.reduce((best, other) => (other.end < best.end ? other : best));

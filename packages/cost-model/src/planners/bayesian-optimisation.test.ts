@@ -1,7 +1,7 @@
 import { threefry2x32 } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { googLeNet } from "@skein/published-measurements";
-import { bestTrial, dearSearch, type Observation, type SearchBound, suggest } from "./bayesian-optimisation.ts";
+import { bestTrial, dearSearch, type Observation, type SearchBound, suggestTrial } from "./bayesian-optimisation.ts";
 import { dearTimeline, halvesOf, planDear } from "./dear.ts";
 import { fitGaussianProcess } from "./gaussian-process.ts";
 
@@ -47,7 +47,7 @@ const atRandom = (trials: readonly Observation[], seed: number): readonly number
   2 ** (20 + 8 * uniform(seed + 1000, trials.length)),
 ];
 const bySuggestion = (trials: readonly Observation[], seed: number): readonly number[] =>
-  suggest(trials, dearSearch.bounds, { ...dearSearch, seed });
+  suggestTrial(trials, dearSearch.bounds, { ...dearSearch, seed });
 
 describe.each(Object.entries(objectives))("ten trials of a %s function", (_, { f, least }) => {
   test.each([0, 0.03, 0.1])("with noise of deviation %f find a better point than ten random trials", (noise) => {
@@ -61,14 +61,14 @@ describe("suggest", () => {
   const { bounds } = dearSearch;
 
   test("begins at `start`, or in the middle; later points are within the bounds, and equal trials give equal points", () => {
-    expect(suggest([], bounds, dearSearch)).toEqual([25 * 2 ** 20]);
-    expect(suggest([], bounds)[0]! / 2 ** 24).toBeCloseTo(1, 9);
+    expect(suggestTrial([], bounds, dearSearch)).toEqual([25 * 2 ** 20]);
+    expect(suggestTrial([], bounds)[0]! / 2 ** 24).toBeCloseTo(1, 9);
     const trials = [1, 256, 16, 16].map((size, i) => ({ point: [size * 2 ** 20], value: i }));
     for (let seed = 0; seed < 20; seed++) {
-      const [size] = suggest(trials, bounds, { seed });
+      const [size] = suggestTrial(trials, bounds, { seed });
       expect(size).toBeGreaterThanOrEqual(2 ** 20);
       expect(size).toBeLessThanOrEqual(2 ** 28);
-      expect(suggest(trials, bounds, { seed })).toEqual([size]);
+      expect(suggestTrial(trials, bounds, { seed })).toEqual([size]);
     }
   });
 
@@ -78,21 +78,21 @@ describe("suggest", () => {
       value: objectives.convex!.f([size * 2 ** 20]),
     }));
     const scaled = trials.map(({ point, value }) => ({ point, value: 1024 * value }));
-    expect(suggest(scaled, bounds)[0]! / suggest(trials, bounds)[0]!).toBeCloseTo(1, 6);
+    expect(suggestTrial(scaled, bounds)[0]! / suggestTrial(trials, bounds)[0]!).toBeCloseTo(1, 6);
   });
 
   test("handles equal points and equal values, and explores new regions", () => {
     const same = Array.from({ length: 6 }, () => ({ point: [2 ** 20], value: 3 }));
-    const [size] = suggest(same, bounds);
+    const [size] = suggestTrial(same, bounds);
     expect(size).toBeGreaterThan(2 ** 23);
     const noisy = Array.from({ length: 6 }, (_, i) => ({ point: [2 ** 22], value: i % 2 }));
-    expect(Number.isFinite(suggest(noisy, bounds)[0])).toBe(true);
+    expect(Number.isFinite(suggestTrial(noisy, bounds)[0])).toBe(true);
   });
 
   test("explores the point of largest uncertainty if no improvement is expected", () => {
     const trials = [1, 2].map((size, i) => ({ point: [size * 2 ** 20], value: i }));
     for (let seed = 0; seed < 5; seed++)
-      expect(suggest(trials, bounds, { seed, exploration: 1000 })[0]).toBeGreaterThan(2 ** 27);
+      expect(suggestTrial(trials, bounds, { seed, exploration: 1000 })[0]).toBeGreaterThan(2 ** 27);
   });
 
   test("works in two dimensions, one of them on a log scale", () => {
@@ -103,7 +103,7 @@ describe("suggest", () => {
     const f = ([x, y]: readonly number[]): number => (Math.log2(x!) - 6) ** 2 / 16 + (y! - 0.5) ** 2;
     const trials: Observation[] = [];
     for (let trial = 0; trial < 25; trial++) {
-      const point = suggest(trials, plane);
+      const point = suggestTrial(trials, plane);
       trials.push({ point, value: f(point) });
     }
     // The best of a hundred random points is within 0.02 of the minimum on average.
@@ -111,10 +111,10 @@ describe("suggest", () => {
   });
 
   test("rejects invalid input", () => {
-    expect(() => suggest([], [{ low: 2, high: 1 }])).toThrow("the search bounds are 2 to 1");
-    expect(() => suggest([], [{ low: 0, high: 1, scale: "log" }])).toThrow("above 0 on a log scale");
-    expect(() => suggest([{ point: [1, 2], value: 1 }], bounds)).toThrow("a point must have 1 finite numbers");
-    expect(() => suggest([{ point: [2 ** 20], value: Number.NaN }], bounds)).toThrow("value NaN");
+    expect(() => suggestTrial([], [{ low: 2, high: 1 }])).toThrow("the search bounds are 2 to 1");
+    expect(() => suggestTrial([], [{ low: 0, high: 1, scale: "log" }])).toThrow("above 0 on a log scale");
+    expect(() => suggestTrial([{ point: [1, 2], value: 1 }], bounds)).toThrow("a point must have 1 finite numbers");
+    expect(() => suggestTrial([{ point: [2 ** 20], value: Number.NaN }], bounds)).toThrow("value NaN");
     expect(() => bestTrial([], bounds)).toThrow("bestTrial got 0 trials");
   });
 });
@@ -143,7 +143,7 @@ test("ten trials tune the buckets of DeAR over a traced network to within 2 % of
   const f: Objective = ([bytes]) => dearTimeline(googLeNet, planDear(googLeNet, bytes!), halves).iterationSeconds;
   const trials: Observation[] = [];
   for (let trial = 0; trial < dearSearch.numTrials; trial++) {
-    const point = suggest(trials, dearSearch.bounds, dearSearch);
+    const point = suggestTrial(trials, dearSearch.bounds, dearSearch);
     trials.push({ point, value: f(point) });
   }
   const best = Math.min(...Array.from({ length: 200 }, (_, i) => f([2 ** (20 + (8 * i) / 199)])));

@@ -21,7 +21,7 @@ export interface Observation {
   readonly value: number;
 }
 
-export interface SuggestOptions {
+export interface SuggestTrialOptions {
   /** Point of the first trial. Default: the middle of the bounds. */
   readonly start?: readonly number[];
   /** ξ, minimum improvement that counts, in standard deviations of the observed values. Default: 0.1. */
@@ -141,13 +141,19 @@ const modelOf = (
  * @returns a point within the bounds; `start` before the first trial.
  * @throws ArgumentError for empty bounds, points of another dimension, or values that are not finite.
  *
+ * @example
+ * ```ts
+ * const bounds = [{ low: 1e5, high: 1e8, scale: "log" }] as const;
+ * const point = suggestTrial([], bounds, { start: [1e6] });
+ * console.log(point.map(Math.round)); // [1000000]
+ * ```
  * Source: Mockus 1978 and Jones et al. 1998 (expected improvement); Zhang et al. 2023, arXiv 2302.12445, tunes the
  * buckets of DeAR this way.
  */
-export const suggest = (
+export const suggestTrial = (
   observations: readonly Observation[],
   bounds: readonly SearchBound[],
-  { start, exploration = 0.1, seed = 0 }: SuggestOptions = {},
+  { start, exploration = 0.1, seed = 0 }: SuggestTrialOptions = {},
 ): readonly number[] => {
   checkBounds(bounds);
   checkObservations(observations, bounds);
@@ -181,7 +187,13 @@ export const suggest = (
  * Choose the best trial: the trial with the smallest posterior mean, not the smallest observed value, which may be
  * small because of noise.
  *
- * @throws ArgumentError under the conditions of `suggest`, and if there are no trials.
+ * @throws ArgumentError under the conditions of `suggestTrial`, and if there are no trials.
+ * @example
+ * ```ts
+ * const bounds = [{ low: 0, high: 4 }];
+ * const observations = [0, 1, 2, 3, 4].map((x) => ({ point: [x], value: (x - 2) ** 2 }));
+ * console.log(bestTrial(observations, bounds).point); // [2]
+ * ```
  */
 export const bestTrial = (observations: readonly Observation[], bounds: readonly SearchBound[]): Observation => {
   checkBounds(bounds);

@@ -19,7 +19,15 @@ export interface DearTimelineOptions {
   readonly allGathers?: "queued" | "one-ahead";
 }
 
-/** Returns the model of two halves that each take half of the time of an all-reduce. */
+/**
+ * Returns the model of two halves that each take half of the time of an all-reduce.
+ *
+ * @example
+ * ```ts
+ * const { reduceScatter } = halvesOf({ startupSeconds: 2, secondsPerByte: 1e-3 });
+ * console.log(reduceScatter); // { startupSeconds: 1, secondsPerByte: 0.0005 }
+ * ```
+ */
 export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
   reduceScatter: halfOf(allReduce),
   allGather: halfOf(allReduce),
@@ -33,6 +41,12 @@ export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
  * @returns the plan in ready order, starting with the last bucket of the forward pass.
  * @throws ArgumentError for a size that is not positive.
  *
+ * @example
+ * ```ts
+ * const seconds = { backwardSeconds: 1, forwardSeconds: 1 };
+ * const tensors = ["head", "body", "stem"].map((path) => ({ path, bytes: 1_000, ...seconds }));
+ * console.log(planDear({ tensors }, 2_000)); // [['head'], ['body', 'stem']]
+ * ```
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), §IV.
  */
 export const planDear = (profile: GradientProfile, bucketBytes: number): BucketPlan => {
@@ -68,6 +82,12 @@ export const planDear = (profile: GradientProfile, bucketBytes: number): BucketP
  *
  * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible values.
  *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1, forwardSeconds: 1 }));
+ * const halves = halvesOf({ startupSeconds: 1, secondsPerByte: 1e-3 });
+ * console.log(dearTimeline({ tensors }, [["head"], ["body"]], halves).iterationSeconds); // 6
+ * ```
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */
 export const dearTimeline = (

@@ -2,7 +2,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import type { CollectiveModel } from "../collective-model.ts";
 import type { GradientProfile } from "../gradient-profile.ts";
 import { timelineOf } from "../timeline.ts";
-import { mergeOptimally } from "./mg-wfbp-exact.ts";
+import { planMgWfbpOptimal } from "./mg-wfbp-exact.ts";
 
 /** One Kronecker factor of one layer in a training step, as input for planners. */
 export interface ProfiledFactor {
@@ -25,6 +25,10 @@ const bytesPerElement = 4;
  *
  * @param factors Factors in the order of computation: A of each layer in the forward pass, G in the backward pass, last
  * layer first.
+ * @example
+ * ```ts
+ * console.log(factorProfile([{ name: "a", elements: 100, workSeconds: 1 }]).tensors.length); // 1
+ * ```
  */
 export const factorProfile = (factors: readonly ProfiledFactor[]): GradientProfile => ({
   tensors: factors.map(({ name, elements, workSeconds }) => ({
@@ -43,7 +47,8 @@ export interface FactorBuckets {
 
 /**
  * Merge factors so that their exchange ends as early as possible if each bucket contains consecutive factors. Factors
- * of the forward pass and of the backward pass form one sequence, which is planned like gradients by `mergeOptimally`.
+ * of the forward pass and of the backward pass form one sequence, which is planned like gradients by
+ * `planMgWfbpOptimal`.
  *
  * Cost: O(factors²).
  *
@@ -51,11 +56,16 @@ export interface FactorBuckets {
  * @param model Time model of the collective that averages or sums the factors.
  * @throws ArgumentError for a duplicate name, or a model or factor with impossible values.
  *
+ * @example
+ * ```ts
+ * const factors = ["a", "b"].map((name) => ({ name, elements: 100, workSeconds: 1 }));
+ * console.log(planFactorBuckets(factors, { startupSeconds: 2, secondsPerByte: 1e-3 }).buckets); // [['a', 'b']]
+ * ```
  * Source: Shi, Zhang and Li 2021, arXiv 2107.06533 (SPD-KFAC), who merge by the greedy rule of MG-WFBP instead of
  * exactly.
  */
 export const planFactorBuckets = (factors: readonly ProfiledFactor[], model: CollectiveModel): FactorBuckets => {
   const profile = factorProfile(factors);
-  const buckets = mergeOptimally(profile, model);
+  const buckets = planMgWfbpOptimal(profile, model);
   return { buckets, exposedSeconds: timelineOf(profile, buckets, model).exposedSeconds };
 };

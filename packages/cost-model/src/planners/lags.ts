@@ -46,6 +46,13 @@ export interface TensorDensity {
  * @returns one row per tensor, in ready order; densities in [ρ_min, 1].
  * @throws ArgumentError for settings out of range, or a model or profile with impossible values.
  *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 4_000_000, backwardSeconds: 0.001 }));
+ * const model = { startupSeconds: 0, secondsPerByte: 1e-8 };
+ * const plan = planLags({ tensors }, { worldSize: 4, allReduce: model, allGather: model });
+ * console.log(plan.map(({ path, density }) => `${path} ${density.toFixed(3)}`)); // ['head 0.003', 'body 0.001']
+ * ```
  * Source: Shi et al. 2020, arXiv 1911.08727 (LAGS-SGD). Their released function always returns 0.001; this function
  * implements the rule of the paper.
  */

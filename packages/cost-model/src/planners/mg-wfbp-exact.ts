@@ -26,10 +26,16 @@ interface Message {
  * @returns buckets of tensors that are consecutive in ready order, except for tensors of other classes in between.
  * @throws ArgumentError for a model or profile with impossible values.
  *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body", "stem"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));
+ * const model = { startupSeconds: 2, secondsPerByte: 1e-3 };
+ * console.log(planMgWfbpOptimal({ tensors }, model)); // [['head', 'body', 'stem']]
+ * ```
  * Source: the problem of Shi, Chu and Li 2019, arXiv 1811.11141 (MG-WFBP), solved by dynamic programming instead of
  * their greedy rule.
  */
-export const mergeOptimally = (
+export const planMgWfbpOptimal = (
   profile: GradientProfile,
   model: CollectiveModel,
   { apart = oneMergeClass }: MergeOptions = {},

@@ -12,8 +12,8 @@ import { type MergeOptions, oneMergeClass } from "./merge-class.ts";
  * The released code also requires that the bucket is still in transit when the tensor is ready, ready(l + 1) < start +
  * T; this follows from T ≥ a.
  *
- * For comparison only: `mergeOptimally` is never slower than this rule, and sometimes faster (t_b 1, 1, 2, sizes 1, a =
- * 2, b = 1: 9 instead of 8).
+ * For comparison only: `planMgWfbpOptimal` is never slower than this rule, and sometimes faster (t_b 1, 1, 2, sizes 1,
+ * a = 2, b = 1: 9 instead of 8).
  *
  * With merge classes (`apart`), each class has its own open bucket, to which the next tensor of the class is added.
  *
@@ -21,9 +21,15 @@ import { type MergeOptions, oneMergeClass } from "./merge-class.ts";
  *
  * @throws ArgumentError for a model or profile with impossible values.
  *
+ * @example
+ * ```ts
+ * const tensors = ["head", "body", "stem"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));
+ * const model = { startupSeconds: 2, secondsPerByte: 1e-3 };
+ * console.log(planMgWfbp({ tensors }, model)); // [['head', 'body', 'stem']]
+ * ```
  * Source: Shi, Chu and Li 2019, arXiv 1811.11141; Shi et al. 2019, arXiv 1912.09268.
  */
-export const mergeGreedy = (
+export const planMgWfbp = (
   profile: GradientProfile,
   model: LinearCollectiveModel,
   { apart = oneMergeClass }: MergeOptions = {},

@@ -1,4 +1,5 @@
-import { algorithms, ethernetLinks, type GroupSelectionOptions } from "@skein/collectives";
+import { algorithms } from "@skein/collectives/algorithms";
+import { ethernetLinks, type GroupSelectionOptions } from "@skein/collectives";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { collectiveModelOfGroup } from "../group-collective-model.ts";

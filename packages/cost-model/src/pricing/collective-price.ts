@@ -8,7 +8,7 @@ import {
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 import type { TransferTimes } from "../hardware/hardware.ts";
 import { readBackSeconds } from "../hardware/read-back.ts";
-import type { Phase } from "../simulation/task.ts";
+import type { CollectivePhase } from "../simulation/task.ts";
 
 /** Predicted time of a collective, with the chosen algorithm. */
 export interface CollectivePrice {
@@ -21,7 +21,7 @@ export interface CollectivePrice {
    * Phases of the algorithm in order; intra-node phases and inter-node phases for a two-level algorithm. The times of
    * the phases add up to `seconds`.
    */
-  readonly phases: readonly Phase[];
+  readonly phases: readonly CollectivePhase[];
 }
 
 /**
@@ -43,6 +43,12 @@ export type CollectivePricer = (kind: CollectiveKind, bytes: number, isRagged?: 
  * @param readBack Times of transfers between the device's memory and the host that sends messages. Default: collectives
  * access the device's memory directly.
  * @throws InvariantError if no algorithm fits.
+ * @example
+ * ```ts
+ * const price = collectivePricer({ worldSize: 4, sharesMemory: false });
+ * const { algorithm, sentBytes } = price("all-reduce", 1_000_000);
+ * console.log(algorithm, sentBytes); // direct-all-reduce 1500000
+ * ```
  */
 export const collectivePricer = (group: GroupSelectionOptions, readBack?: TransferTimes): CollectivePricer => {
   const price = withoutReadBack(group);
@@ -71,7 +77,7 @@ const withoutReadBack = (group: GroupSelectionOptions): CollectivePricer => {
     const seconds = predictedSeconds(algorithm, situation, link);
     const { path, bytes: sentBytes } = algorithm.cost(situation);
     const { within, across } = path;
-    const phases: Phase[] = [
+    const phases: CollectivePhase[] = [
       {
         stream: "intra-node" as const,
         startupSeconds: link.within.secondsPerMessage * within.messages,
@@ -101,7 +107,15 @@ const withoutReadBack = (group: GroupSelectionOptions): CollectivePricer => {
   };
 };
 
-/** Build the pricers of several groups, by mesh axis. */
+/**
+ * Build the pricers of several groups, by mesh axis.
+ *
+ * @example
+ * ```ts
+ * const prices = collectivePricers({ data: { worldSize: 4, sharesMemory: false } });
+ * console.log(prices["data"]!("all-reduce", 1_000_000).sentBytes); // 1500000
+ * ```
+ */
 export const collectivePricers = (
   groups: { readonly [axis: string]: GroupSelectionOptions },
   readBack?: TransferTimes,

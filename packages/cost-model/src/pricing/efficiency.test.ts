@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { madeUpDevice } from "../../test/made-up-device.ts";
-import type { Device, MeasuredEfficiency } from "../hardware/hardware.ts";
+import type { ComputeDevice, MeasuredEfficiency } from "../hardware/hardware.ts";
 import { efficiencyLookup } from "./efficiency.ts";
 
-const deviceWith = (efficiencies: readonly MeasuredEfficiency[]): Device => madeUpDevice({ efficiencies });
+const deviceWith = (efficiencies: readonly MeasuredEfficiency[]): ComputeDevice => madeUpDevice({ efficiencies });
 const measured = (flops: number, bytes: number, efficiency: number, operator = "matmul"): MeasuredEfficiency => ({
   operator,
   flops,

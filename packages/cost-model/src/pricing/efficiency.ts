@@ -1,4 +1,4 @@
-import type { Device } from "../hardware/hardware.ts";
+import type { ComputeDevice } from "../hardware/hardware.ts";
 import type { Work } from "../hardware/roofline.ts";
 
 /** Source of an efficiency value. */
@@ -36,8 +36,14 @@ export type EfficiencyLookup = (operator: string, work: Work) => Efficiency;
  * bytes; if there are no nearby sizes, the device's assumed efficiency.
  *
  * Cost: O(sizes measured for the operator) per lookup.
+ * @example
+ * ```ts
+ * const { device } = hardwareNamed("a100-sxm");
+ * const lookup = efficiencyLookup(device);
+ * console.log(lookup("matmul", { flops: 1e12, bytes: 1e9 }).basis); // assumed
+ * ```
  */
-export const efficiencyLookup = ({ efficiencies, assumedEfficiency }: Device): EfficiencyLookup => {
+export const efficiencyLookup = ({ efficiencies, assumedEfficiency }: ComputeDevice): EfficiencyLookup => {
   const byOperator = Map.groupBy(efficiencies, ({ operator }) => operator);
   return (operator, work) => {
     const around = (byOperator.get(operator) ?? [])

@@ -15,7 +15,14 @@ export interface ExchangeSteps {
 /** Matches the scope of the exchange of bucket i in traced jobs. */
 const exchangeScope = /^exchange-(\d+)(?:\/|$)/;
 
-/** Returns the number of the bucket whose exchange has this scope; undefined for other scopes. */
+/**
+ * Returns the number of the bucket whose exchange has this scope; undefined for other scopes.
+ *
+ * @example
+ * ```ts
+ * console.log(bucketOfScope("exchange-3")); // 3
+ * ```
+ */
 export const bucketOfScope = (scope: string): number | undefined => {
   const found = exchangeScope.exec(scope);
   return found === null ? undefined : Number(found[1]);

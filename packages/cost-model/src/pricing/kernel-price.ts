@@ -1,6 +1,6 @@
 import type { DType, Graph } from "@skein/tensor-core";
 import { type Node, nodeCost, specOf } from "@skein/tensor-core/backend";
-import type { ComputeType, Device } from "../hardware/hardware.ts";
+import type { ComputeType, ComputeDevice } from "../hardware/hardware.ts";
 import { roofline, type Work } from "../hardware/roofline.ts";
 import { type Basis, efficiencyLookup } from "./efficiency.ts";
 
@@ -17,8 +17,16 @@ export interface KernelPrice extends Work {
 /** Function that returns the price of an operator's work on one device. */
 export type KernelPricer = (operator: string, work: Work, type?: ComputeType) => KernelPrice;
 
-/** Build a pricer for kernels on a device: launch + roofline / efficiency. Default type: f32. */
-export const kernelPricer = (device: Device): KernelPricer => {
+/**
+ * Build a pricer for kernels on a device: launch + roofline / efficiency. Default type: f32.
+ *
+ * @example
+ * ```ts
+ * const price = kernelPricer(shippedHardware[0]!.device);
+ * console.log(price("add", { flops: 1e6, bytes: 12e6 }).boundBy); // bytes
+ * ```
+ */
+export const kernelPricer = (device: ComputeDevice): KernelPricer => {
   const efficiencyOf = efficiencyLookup(device);
   const { kernelStartSeconds } = device;
   return (operator, work, type = "f32") => {

@@ -1,6 +1,6 @@
 import { mean } from "@skein/measuring";
 import { ArgumentError } from "@skein/tensor-core";
-import type { ComputeType, Device, MeasuredEfficiency } from "../hardware/hardware.ts";
+import type { ComputeType, ComputeDevice, MeasuredEfficiency } from "../hardware/hardware.ts";
 import { roofline, type Work } from "../hardware/roofline.ts";
 
 /** A measured kernel, with the work and the seconds of one call. */
@@ -32,9 +32,16 @@ const minWorkingShare = 0.1;
  * Cost: O(samples).
  *
  * @throws ArgumentError for a sample with impossible time or work.
+ * @example
+ * ```ts
+ * const { device } = hardwareNamed("a100-sxm");
+ * const work = { flops: 1e12, bytes: 1e9 };
+ * const [learned] = learnEfficiencies(device, [{ operator: "matmul", seconds: 0.1, ...work }]);
+ * console.log(learned!.operator, learned!.efficiency.toFixed(2)); // matmul 0.51
+ * ```
  */
 export const learnEfficiencies = (
-  device: Omit<Device, "efficiencies">,
+  device: Omit<ComputeDevice, "efficiencies">,
   samples: readonly KernelSample[],
 ): MeasuredEfficiency[] => {
   for (const { operator, seconds, flops, bytes } of samples)
@@ -47,7 +54,7 @@ export const learnEfficiencies = (
     ({ operator, flops, bytes }) => `${operator} ${halfDoublings(flops)} ${halfDoublings(bytes)}`,
   );
   return [...groups.values()].flatMap((own): MeasuredEfficiency[] => {
-    const whole: Device = { ...device, efficiencies: [] };
+    const whole: ComputeDevice = { ...device, efficiencies: [] };
     const logs = own.flatMap((sample) => {
       const { seconds } = roofline(whole, sample, sample.type);
       const working = Math.max(sample.seconds - device.kernelStartSeconds, minWorkingShare * sample.seconds);

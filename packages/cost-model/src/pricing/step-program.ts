@@ -7,7 +7,7 @@ import {
   spanNameOf,
   roleOf,
 } from "@skein/tensor-core/backend";
-import type { Device } from "../hardware/hardware.ts";
+import type { ComputeDevice } from "../hardware/hardware.ts";
 import type { CollectivePrice, CollectivePricer } from "./collective-price.ts";
 import { computeTypeOf, type KernelPrice, kernelPricer, nodeWork } from "./kernel-price.ts";
 
@@ -61,7 +61,7 @@ export interface PreparedGraph {
 
 /** Hardware for which a step is priced. */
 export interface StepHardware {
-  readonly device: Device;
+  readonly device: ComputeDevice;
   /** Pricers of collectives, by mesh axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }

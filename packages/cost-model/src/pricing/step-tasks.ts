@@ -1,5 +1,5 @@
 import type { RunningCosts } from "../hardware/hardware.ts";
-import type { Phase, Program, Task } from "../simulation/task.ts";
+import type { CollectivePhase, Program, SimulatedTask } from "../simulation/task.ts";
 import { kernelsDuringCollectives, overlapsOf } from "./overlaps.ts";
 import type { StepProgram } from "./step-program.ts";
 
@@ -35,7 +35,7 @@ const slowdowns = (
   );
 };
 
-const delayed = (phases: readonly Phase[], seconds: number): readonly Phase[] => {
+const delayed = (phases: readonly CollectivePhase[], seconds: number): readonly CollectivePhase[] => {
   const [first, ...others] = phases;
   return first === undefined || seconds === 0
     ? phases
@@ -55,7 +55,7 @@ export const stepTasks = (program: StepProgram, overheads: Overheads = noOverhea
   let lastKernel: number | undefined;
   const isSlowed = secondsPerByteBeside > 0 || (overheads.overlapSlowdown ?? 0) > 0;
   const slowdownByIndex = isSlowed ? slowdowns(program, overheads) : undefined;
-  const tasks = program.map((step, index): Task => {
+  const tasks = program.map((step, index): SimulatedTask => {
     const { name, args } = step;
     if (step.kind === "wait") return { kind: "wait", for: step.start };
     const after = lastKernel === undefined ? {} : { after: [lastKernel] };

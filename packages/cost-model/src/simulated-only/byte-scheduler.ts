@@ -46,7 +46,15 @@ export interface ByteSchedulerOptions {
  *
  * @throws ArgumentError for a model or profile with impossible values, or a size that is not positive.
  *
- * Source: Peng et al. 2019, SOSP (ByteScheduler), which tunes the size by measured iterations: `suggest` does that.
+ * @example
+ * ```ts
+ * const seconds = { backwardSeconds: 1, forwardSeconds: 1 };
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 4_000, ...seconds }));
+ * const model = { startupSeconds: 0.1, secondsPerByte: 1e-3 };
+ * console.log(planByteScheduler({ tensors }, model, { partitionBytes: [2_000] }).length); // 4
+ * ```
+ * Source: Peng et al. 2019, SOSP (ByteScheduler), which tunes the size by measured iterations: `suggestTrial` does
+ * that.
  */
 export const planByteScheduler = (
   profile: GradientProfile,

@@ -51,6 +51,14 @@ const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): voi
  * @throws ArgumentError for a plan that does not contain each byte of the profile exactly once, or a model or profile
  * with impossible values.
  *
+ * @example
+ * ```ts
+ * const seconds = { backwardSeconds: 1, forwardSeconds: 1 };
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 4_000, ...seconds }));
+ * const model = { startupSeconds: 0.1, secondsPerByte: 1e-3 };
+ * const plan = planByteScheduler({ tensors }, model);
+ * console.log(priorityTimeline({ tensors }, plan, model).iterationSeconds > 4); // true
+ * ```
  * Source: Peng et al. 2019, A generic communication scheduler for distributed DNN training acceleration, SOSP
  * (ByteScheduler).
  */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { allReduce, compute, phase, wait } from "../../test/worlds.ts";
 import { simulate, type SimulationOptions } from "./simulate.ts";
-import type { Program, SimulatedWorld, Task } from "./task.ts";
+import type { Program, SimulatedWorld, SimulatedTask } from "./task.ts";
 
 describe("errors name the invalid part of a world", () => {
   const fine: Program = [compute("c", 1), allReduce("x", "data", [phase(1)]), wait(1)];
@@ -16,12 +16,12 @@ describe("errors name the invalid part of a world", () => {
     ["phases", simulated([[allReduce("x", "data", [phase(-1)])]]), 'rank 0, task 0 ("x"): transferSeconds is -1'],
     [
       "later needs",
-      simulated([[{ ...compute("c", 1), after: [0] } as Task]]),
+      simulated([[{ ...compute("c", 1), after: [0] } as SimulatedTask]]),
       "needs task 0, but a task can only need earlier tasks",
     ],
     [
       "needs of another step",
-      simulated([[{ ...compute("c", 1), afterPrevious: [7] } as Task]]),
+      simulated([[{ ...compute("c", 1), afterPrevious: [7] } as SimulatedTask]]),
       "needs task 7 of the previous step",
     ],
     [
@@ -32,12 +32,12 @@ describe("errors name the invalid part of a world", () => {
     ["a wait before its start", simulated([[wait(1), allReduce("x", "data", [])]]), "task 0 waits for task 1"],
     [
       "a result that nobody waits for",
-      simulated([[fine[0]!, fine[1]!, { ...compute("use", 1), after: [1] } as Task]]),
+      simulated([[fine[0]!, fine[1]!, { ...compute("use", 1), after: [1] } as SimulatedTask]]),
       'task 2 ("use") needs collective 1',
     ],
     [
       "a result of the step before that nobody waits for",
-      simulated([[{ ...compute("use", 1), afterPrevious: [1] } as Task, fine[1]!]]),
+      simulated([[{ ...compute("use", 1), afterPrevious: [1] } as SimulatedTask, fine[1]!]]),
       'task 0 ("use") needs collective 1',
     ],
     [
@@ -71,9 +71,9 @@ describe("errors name the invalid part of a world", () => {
   ])("%s", (_, run, message) => expect(run).toThrow(message));
 
   test("a result of the previous step may be waited for in either step", () => {
-    const use = { ...compute("use", 1), afterPrevious: [1] } as Task;
+    const use = { ...compute("use", 1), afterPrevious: [1] } as SimulatedTask;
     expect(simulated([[use, fine[1]!, wait(1)]])).not.toThrow();
-    const waited: Program = [wait(2, true), { ...compute("use", 1), afterPrevious: [2] } as Task, fine[1]!];
+    const waited: Program = [wait(2, true), { ...compute("use", 1), afterPrevious: [2] } as SimulatedTask, fine[1]!];
     expect(simulated([waited])).not.toThrow();
   });
 

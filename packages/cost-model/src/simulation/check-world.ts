@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
-import type { CollectiveTask, Program, SimulatedWorld, Task } from "./task.ts";
+import type { CollectiveTask, Program, SimulatedWorld, SimulatedTask } from "./task.ts";
 
-const labelOf = (task: Task, index: number): string =>
+const labelOf = (task: SimulatedTask, index: number): string =>
   `task ${index}${task.kind === "wait" ? "" : ` ("${task.name}")`}`;
 
 const checkSeconds = (rank: number, label: string, figures: { readonly [name: string]: number }): void => {

@@ -8,11 +8,11 @@ import { dearTimeline, type HalvesModel } from "../planners/dear.ts";
 import { simultaneousTimeline, twoAtOnce } from "../simultaneous-timeline.ts";
 import { overlapBound, timelineOf } from "../timeline.ts";
 import { simulate, type SimulatedStep, type SimulationOptions } from "./simulate.ts";
-import type { CollectiveTask, Program, Task } from "./task.ts";
+import type { CollectiveTask, Program, SimulatedTask } from "./task.ts";
 
 /** Builds a program step by step; `at` of a task is its index. */
 class ProgramBuilder {
-  readonly tasks: Task[] = [];
+  readonly tasks: SimulatedTask[] = [];
 
   compute(name: string, seconds: number): void {
     this.tasks.push({ kind: "compute", name, seconds });

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { simulate } from "./simulate.ts";
-import type { Program, SimulatedWorld, Task } from "./task.ts";
+import type { Program, SimulatedWorld, SimulatedTask } from "./task.ts";
 
-const compute = (seconds: number): Task => ({ kind: "compute", name: "kernel", seconds });
-const send = (messages: number, startupSeconds: number, transferSeconds: number): Task => ({
+const compute = (seconds: number): SimulatedTask => ({ kind: "compute", name: "kernel", seconds });
+const send = (messages: number, startupSeconds: number, transferSeconds: number): SimulatedTask => ({
   kind: "collective",
   name: "all-reduce",
   collective: "all-reduce",
@@ -12,7 +12,7 @@ const send = (messages: number, startupSeconds: number, transferSeconds: number)
   axis: "data",
   phases: [{ stream: "inter-node", startupSeconds, transferSeconds, messages }],
 });
-const wait = (index: number): Task => ({ kind: "wait", for: index });
+const wait = (index: number): SimulatedTask => ({ kind: "wait", for: index });
 
 const worldOf = (...programs: Program[]): SimulatedWorld => ({
   programs,
@@ -53,7 +53,7 @@ describe("messages during computation", () => {
   const program = fc
     .array(fc.tuple(times, fc.integer({ min: 0, max: 4 }), times, times), { minLength: 1, maxLength: 5 })
     .map((rows): Program => {
-      const tasks: Task[] = [];
+      const tasks: SimulatedTask[] = [];
       const sent: number[] = [];
       for (const [seconds, messages, startup, transfer] of rows) {
         tasks.push(compute(seconds));

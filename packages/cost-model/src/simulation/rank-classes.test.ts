@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { allReduce, compute, phase, wait } from "../../test/worlds.ts";
 import { simulate, type SimulationOptions } from "./simulate.ts";
-import type { Program, SimulatedWorld, Task } from "./task.ts";
+import type { Program, SimulatedWorld, SimulatedTask } from "./task.ts";
 
 test("equivalent ranks are one class; a straggler, another position or random times separate them", () => {
   const program: Program = [compute("c", 1), allReduce("x", "data", [phase(1)]), wait(1)];
@@ -23,7 +23,10 @@ test("equivalent ranks are one class; a straggler, another position or random ti
   // Programs with equal content are equivalent: different names do not change times.
   expect(
     classesOf({
-      programs: Array.from({ length: 8 }, (_, i) => [{ ...program[0]!, name: `${i}` } as Task, ...program.slice(1)]),
+      programs: Array.from({ length: 8 }, (_, i) => [
+        { ...program[0]!, name: `${i}` } as SimulatedTask,
+        ...program.slice(1),
+      ]),
     }),
   ).toBe(1);
   // Classes: a slower rank, the other ranks of its group, and all other ranks.

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { programNumbers } from "./same-program.ts";
-import type { CollectiveTask, Program, Task, WaitTask } from "./task.ts";
+import type { CollectiveTask, Program, SimulatedTask, WaitTask } from "./task.ts";
 
-const compute: Task = { kind: "compute", name: "c", seconds: 1 };
+const compute: SimulatedTask = { kind: "compute", name: "c", seconds: 1 };
 const collective: CollectiveTask = {
   kind: "collective",
   name: "x",

@@ -1,12 +1,12 @@
-import type { Phase, Program, Task } from "./task.ts";
+import type { CollectivePhase, Program, SimulatedTask } from "./task.ts";
 
 const sameNumbers = (a: readonly number[] = [], b: readonly number[] = []): boolean =>
   a.length === b.length && a.every((value, i) => value === b[i]);
 
-const samePhase = (a: Phase, b: Phase | undefined): boolean =>
+const samePhase = (a: CollectivePhase, b: CollectivePhase | undefined): boolean =>
   a.stream === b?.stream && a.startupSeconds === b.startupSeconds && a.transferSeconds === b.transferSeconds;
 
-const sameTask = (a: Task, b: Task): boolean => {
+const sameTask = (a: SimulatedTask, b: SimulatedTask): boolean => {
   if (!sameNumbers(a.after, b.after) || !sameNumbers(a.afterPrevious, b.afterPrevious)) return false;
   if (a.kind === "compute") return b.kind === "compute" && a.seconds === b.seconds;
   if (a.kind === "wait") return b.kind === "wait" && a.for === b.for && (a.previous ?? false) === (b.previous ?? false);

@@ -1,5 +1,5 @@
+import { type Algorithm, ethernetLinks, type LinkCosts, predictedSeconds } from "@skein/collectives";
 import {
-  type Algorithm,
   algorithms,
   binomialBroadcast,
   binomialReduce,
@@ -10,14 +10,11 @@ import {
   directAllReduce,
   directReduce,
   directReduceScatter,
-  ethernetLinks,
   gatherReduce,
   halvingDoublingAllReduce,
   halvingReduce,
-  type LinkCosts,
   pairwiseAllToAll,
   parameterServerAllReduce,
-  predictedSeconds,
   recursiveDoublingAllGather,
   recursiveDoublingAllReduce,
   recursiveHalvingReduceScatter,
@@ -25,10 +22,10 @@ import {
   ringAllGather,
   ringAllReduce,
   ringReduceScatter,
-  sendReceive,
+  directSendReceive,
   torusAllReduce,
   twoLevelAllReduce,
-} from "@skein/collectives";
+} from "@skein/collectives/algorithms";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Fraction, fraction, fractions } from "../../test/fractions.ts";
@@ -298,7 +295,7 @@ test("supports measured links, and rejects invalid input", () => {
   expect(() => simulateSchedule(ringAllReduce, { ...size, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow(
     "hosts do not contain rank 3",
   );
-  expect(() => simulateSchedule(sendReceive, size, ethernetLinks)).toThrow("which is a single message");
+  expect(() => simulateSchedule(directSendReceive, size, ethernetLinks)).toThrow("which is a single message");
   const oneSided: Algorithm = {
     ...ringAllReduce,
     name: "one-sided",

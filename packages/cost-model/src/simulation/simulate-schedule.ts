@@ -1,4 +1,4 @@
-import type { Algorithm, LinkCosts, ScheduleParameters, Schedule } from "@skein/collectives";
+import type { Algorithm, LinkCosts, ScheduleParameters, CollectiveSchedule } from "@skein/collectives";
 import { ArgumentError, InvariantError } from "@skein/tensor-core";
 import { EventQueue } from "./event-queue.ts";
 import { type Flow, SharedLinks } from "./shared-links.ts";
@@ -63,7 +63,7 @@ interface RankState<T> {
 }
 
 const roundsOf = <T>(
-  schedule: Schedule,
+  schedule: CollectiveSchedule,
   rank: number,
   bytesPerElement: number,
   messageOf: (round: number, to: number, bytes: number) => Message<T>,

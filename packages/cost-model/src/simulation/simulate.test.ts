@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { allReduce, compute, phase, wait, worlds } from "../../test/worlds.ts";
 import type { RankSpans } from "@skein/tensor-core";
 import { simulate, type SimulationOptions } from "./simulate.ts";
-import type { CollectiveTask, Program, SimulatedWorld, Task } from "./task.ts";
+import type { CollectiveTask, Program, SimulatedWorld, SimulatedTask } from "./task.ts";
 
 const options: fc.Arbitrary<SimulationOptions> = fc.record({
   steps: fc.integer({ min: 1, max: 3 }),
@@ -225,7 +225,7 @@ describe("laws of the simulator", () => {
     const program = world.programs[rank]!;
     const index = which % Math.max(1, program.length);
     const task = program[index];
-    const changed = program.map((one): Task => {
+    const changed = program.map((one): SimulatedTask => {
       if (one !== task) return one;
       if (one.kind === "compute") return { ...one, seconds: one.seconds + more };
       if (one.kind === "wait") return one;
@@ -272,7 +272,7 @@ describe("laws of the simulator", () => {
     fc.assert(
       fc.property(worlds({ lanes: 2 }), options, (world, settings) => {
         const twice = (program: Program): Program =>
-          program.map((task): Task => {
+          program.map((task): SimulatedTask => {
             if (task.kind === "compute") return { ...task, seconds: 2 * task.seconds };
             if (task.kind === "wait") return task;
             const phases = task.phases.map(({ stream, startupSeconds, transferSeconds }) =>
@@ -295,7 +295,7 @@ describe("laws of the simulator", () => {
       fc.property(
         fc.array(fc.record({ seconds, start: seconds, startup: seconds, transfer: seconds }), { maxLength: 8 }),
         (rows) => {
-          const program = rows.flatMap((row, i): Task[] => [
+          const program = rows.flatMap((row, i): SimulatedTask[] => [
             compute(`${i}`, row.seconds),
             allReduce(`${i}`, "data", [phase(row.transfer, row.startup)], { startSeconds: row.start }),
             wait(3 * i + 1),
@@ -444,6 +444,9 @@ test("a collective after another collective begins when that is done, and blocks
 
 test("an empty program, and thousands of collectives of a single rank, take no time", () => {
   expect(simulate({ programs: [[]], groups: {} }, { steps: 2 }).endSeconds).toEqual([0, 0]);
-  const alone = Array.from({ length: 5000 }, (_, i): Task[] => [allReduce(`${i}`, "data", []), wait(2 * i)]).flat();
+  const alone = Array.from({ length: 5000 }, (_, i): SimulatedTask[] => [
+    allReduce(`${i}`, "data", []),
+    wait(2 * i),
+  ]).flat();
   expect(simulate({ programs: [alone], groups: { data: [[0]] } }).stepSeconds).toBe(0);
 });

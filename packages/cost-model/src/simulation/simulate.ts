@@ -106,6 +106,12 @@ const checkCount = (name: string, value: number): void => {
  * @throws ArgumentError for a world with impossible values, with different collectives on the members of a group, or
  * with a deadlock; the message names rank and collective.
  *
+ * @example
+ * ```ts
+ * const compute = (name: string, seconds: number) => ({ kind: "compute", name, seconds }) as const;
+ * const programs = [[compute("forward", 1), compute("backward", 2)]];
+ * console.log(simulate({ programs, groups: {} }).stepSeconds); // 3
+ * ```
  * Source: Shi et al. 2018, arXiv 1805.03812 (S-SGD as a DAG); Wang et al. 2020, arXiv 2002.10105 (contention).
  */
 export const simulate = (world: SimulatedWorld, options: SimulationOptions = {}): SimulatedStep => {

@@ -8,7 +8,7 @@ export type LinkStream = "intra-node" | "inter-node";
  * A part of a collective on one type of link, with its times without contention: first a start-up, which delays no
  * other transfer, then a transfer, which shares the link with other transfers.
  */
-export interface Phase {
+export interface CollectivePhase {
   readonly stream: LinkStream;
   readonly startupSeconds: number;
   readonly transferSeconds: number;
@@ -52,7 +52,7 @@ export interface CollectiveTask extends Needs {
    * Phases that run in sequence. Flat algorithm: one phase. Two-level algorithm: intra-node, inter-node, intra-node.
    * Empty: the collective takes no time, as in a group of one rank.
    */
-  readonly phases: readonly Phase[];
+  readonly phases: readonly CollectivePhase[];
   /** Lane of the collective. Collectives of different priorities do not wait for each other. Default: 0. */
   readonly priority?: number | undefined;
   /** Seconds that the compute stream of the member needs to start the collective. Default: 0. */
@@ -72,13 +72,13 @@ export interface WaitTask extends Needs {
 }
 
 /** A task of a simulated rank: computing, starting a collective, or waiting for a collective. */
-export type Task = ComputeTask | CollectiveTask | WaitTask;
+export type SimulatedTask = ComputeTask | CollectiveTask | WaitTask;
 
 /**
  * Tasks of one rank in one step, in the order of its graph. Tasks that need the result of a collective come after the
  * wait for the collective.
  */
-export type Program = readonly Task[];
+export type Program = readonly SimulatedTask[];
 
 /** World of ranks to simulate; plain data. Equivalent ranks may share one program object. */
 export interface SimulatedWorld {

@@ -4,7 +4,7 @@ import { type CollectiveInstance, newInstance } from "./collective-instance.ts";
 import { type ProgramShape, programShape } from "./program-shape.ts";
 import type { WorldClasses } from "./rank-classes.ts";
 import { SharedLinks } from "./shared-links.ts";
-import type { CollectiveTask, Program, Task } from "./task.ts";
+import type { CollectiveTask, Program, SimulatedTask } from "./task.ts";
 import { plainSeconds } from "./time-arithmetic.ts";
 
 /** Settings of the simulation of a world. */
@@ -186,7 +186,7 @@ export class WorldRun {
         continue;
       }
       const { step, at } = rank;
-      const task: Task = program[at]!;
+      const task: SimulatedTask = program[at]!;
       const begin = rank.clock;
       if (task.kind === "wait") {
         if (task.previous !== true || step > 0) {

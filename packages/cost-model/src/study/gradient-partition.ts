@@ -157,6 +157,14 @@ const spreadRest = (
  * @param allReduce Time model of an all-reduce as a function of its bytes; the time must not decrease with more bytes.
  * @throws ArgumentError for bytes that are not whole, a number of parts below 1, or impossible values.
  *
+ * @example
+ * ```ts
+ * const leg = { model: { startupSeconds: 0.01, secondsPerByte: 1e-6 }, bytes: 1e6 };
+ * const work = { startupSeconds: 0.01, workSeconds: 4 };
+ * const pass = { allToAll: leg, allGather: leg, reduceScatter: leg, experts: work };
+ * const layers = [0, 1].map(() => ({ experts: pass, denseSeconds: 1, gradientBytes: 1e6 }));
+ * console.log(planGradientPartition(layers, leg.model).layers.length); // 2
+ * ```
  * Source: the two steps of FSMoE, ASPLOS 2025; their second step is a random search. They count one start-up for both
  * slots of a layer, although a combine separates them.
  */

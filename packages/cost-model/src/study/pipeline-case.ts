@@ -49,6 +49,11 @@ export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates
  * @param chunk Seconds of the operations on one chunk.
  * @param schedule Schedule of the layer. Its `intraNodeOrder` is ignored; "gathers-first" is assumed.
  *
+ * @example
+ * ```ts
+ * const chunk = { allToAll: 1, allGather: 0.5, reduceScatter: 0.5, experts: 4 };
+ * console.log(pipelineCase(chunk, { numChunks: 2 })); // { bound: 'compute', seconds: 11 }
+ * ```
  * Source: FSMoE, ASPLOS 2025.
  */
 export const pipelineCase = (

@@ -83,6 +83,11 @@ export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => 
  * Reads the samples `indices` as a batch. Decodes encoded images, and replaces damaged images as in training.
  *
  * @throws DataError for an unreadable image, or for a damaged image if damaged images are not skipped.
+ * @example
+ * ```ts
+ * const records = arrayRecords({ inputs: NdArray.from([1, 2, 3], [3, 1]) });
+ * console.log((await readBatch(records, [2]))["inputs"]!.toNumbers()); // [3]
+ * ```
  */
 export const readBatch = async (samples: Samples, indices: ArrayLike<number>): Promise<Batch> => {
   const target = new Uint8Array(batchLayout(samples, indices.length).totalBytes);

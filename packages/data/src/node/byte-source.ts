@@ -14,7 +14,14 @@ export interface ByteSource {
   close(): void;
 }
 
-/** Whether a location is an HTTP URL. If false, it is a path. */
+/**
+ * Whether a location is an HTTP URL. If false, it is a path.
+ *
+ * @example
+ * ```ts
+ * console.log(isAddress("https://example.org/shard-0.tar"), isAddress("shard-0.tar")); // true false
+ * ```
+ */
 export const isAddress = (location: string): boolean => /^https?:\/\//i.test(location);
 
 /** Returns a URL without its query. @throws DataError for an invalid URL. */

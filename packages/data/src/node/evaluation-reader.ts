@@ -63,6 +63,13 @@ export class EvaluationReader {
  * Yields the batches of an `EvaluationReader` for a single evaluation.
  *
  * @throws DataError if an image of a batch cannot be read.
+ * @example
+ * ```ts
+ * const records = arrayRecords({ inputs: NdArray.from([1, 2, 3], [3, 1]) });
+ * let numBatches = 0;
+ * for await (const _ of readEvaluationBatches(records, { batchSize: 2, rank: 0, worldSize: 1 })) numBatches += 1;
+ * console.log(numBatches); // 2
+ * ```
  */
 export async function* readEvaluationBatches(
   samples: Samples,

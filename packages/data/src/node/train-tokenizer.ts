@@ -16,6 +16,13 @@ export interface LearnedTokenizer extends BytePairs {
  *
  * Memory: one text, and each distinct word.
  * @throws DataError for unreadable texts, and if there is no text.
+ * @example
+ * ```ts
+ * import { writeFileSync } from "node:fs";
+ * writeFileSync("text.txt", "the cat and the dog and the cat ".repeat(20));
+ * const learned = await trainTokenizer({ file: "text.txt", vocabulary: 262 });
+ * console.log(Object.keys(learned)); // ['tokens', 'merges', 'counts', 'documents', 'damaged']
+ * ```
  */
 export const trainTokenizer = async ({
   file,

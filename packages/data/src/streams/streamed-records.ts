@@ -63,7 +63,14 @@ export interface StreamedRecords {
 /** Training samples in memory, in files, or in a stream. */
 export type TrainingSamples = Samples | StreamedRecords;
 
-/** Whether samples come from a stream. */
+/**
+ * Whether samples come from a stream.
+ *
+ * @example
+ * ```ts
+ * console.log(isStreamed(arrayRecords({ inputs: NdArray.from([1, 2], [2, 1]) }))); // false
+ * ```
+ */
 export const isStreamed = (samples: TrainingSamples): samples is StreamedRecords => "stream" in samples;
 
 /** Returns the image decoder, with its version. Undefined if samples are not decoded when batches are read. */

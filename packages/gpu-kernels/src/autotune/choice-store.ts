@@ -28,7 +28,19 @@ export interface TextStorage {
   setItem(key: string, text: string): void;
 }
 
-/** Creates a store in `localStorage` of a page, or in any object with the same methods. */
+/**
+ * Creates a store in `localStorage` of a page, or in any object with the same methods.
+ *
+ * @example
+ * ```ts
+ * const values = new Map<string, string>();
+ * const storage = {
+ *   getItem: (key: string) => values.get(key) ?? null,
+ *   setItem: (key: string, value: string) => void values.set(key, value),
+ * }; // in a page: localStorage
+ * console.log(await webChoiceStore(storage).load("an adapter")); // undefined
+ * ```
+ */
 export const webChoiceStore = (storage: TextStorage): ChoiceStore => ({
   load: async (adapter) => {
     const text = storage.getItem(storeKey(adapter));

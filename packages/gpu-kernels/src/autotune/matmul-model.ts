@@ -1,4 +1,4 @@
-import type { Choices, DeviceFacts, MatmulRequest } from "../kernel.ts";
+import type { KernelChoices, DeviceFacts, MatmulRequest } from "../kernel.ts";
 import { staticChoice } from "../kernels/matmul/choose.ts";
 import { keepsSumOrder } from "../kernels/matmul/sum-order.ts";
 import { matmulVariant } from "../kernels/matmul/variants.ts";
@@ -152,7 +152,7 @@ export const rankedChoices = (model: MatmulModel, request: MatmulRequest): reado
  * variant for a product, or if the variant's order of additions differs from the order used for other row counts of
  * that product.
  */
-export const choicesFrom = (model: MatmulModel, facts: DeviceFacts): Choices => ({
+export const choicesFrom = (model: MatmulModel, facts: DeviceFacts): KernelChoices => ({
   matmulVariant: (request) => {
     const product = { ...request, resultDtype: request.dtype };
     const supported = rankedChoices(model, request).find((name) => {

@@ -1,4 +1,4 @@
-import type { Choices, MatmulRequest } from "../kernel.ts";
+import type { KernelChoices, MatmulRequest } from "../kernel.ts";
 import { staticChoice } from "../kernels/matmul/choose.ts";
 import type { WebGpuBackend } from "../webgpu-backend.ts";
 import type { ChoiceStore } from "./choice-store.ts";
@@ -17,7 +17,7 @@ export interface TuneOptions extends MeasureOptions {
 export interface TunedMatmul {
   readonly model: MatmulModel;
   /** Choices to pass to the next backend on this adapter. */
-  readonly choices: Choices;
+  readonly choices: KernelChoices;
   /**
    * Variants that gave wrong results or did not compile; please report them. Empty if the model came from the store.
    */

@@ -137,6 +137,16 @@ const rechunk = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: numbe
  * bytes, but copy the returned rows once more. If backward has other chunks, the received rows are copied too, and the
  * experts' activations are recomputed: all their flops except those of the last product.
  * @throws ArgumentError for an invalid priority.
+ * @example
+ * ```ts
+ * const moe = moeLayer({
+ *   gate: switchGate({ width: 4, numExperts: 2 }),
+ *   experts: geluExperts({ width: 4, hidden: 8 }),
+ *   dispatcher: denseDispatcher(),
+ * });
+ * const { params } = await evaluate(moe.init, referenceBackend())(randomKey(1));
+ * console.log(params.experts.up_DF.shape); // [2, 4, 8]
+ * ```
  */
 export const denseDispatcher = ({
   priority = tokenPriority,

@@ -21,7 +21,15 @@ import type { TokenDispatcher } from "./token-dispatcher.ts";
  * axis there are never more copies than rows in `raggedDispatcher`; over all axes together there may be more. Relay
  * ranks allocate memory for the maximum number of copies.
  * @throws ArgumentError for invalid options, and if the product of the axes is not the axis of the experts.
- * @example duplicateFreeDispatcher({ axes: ["hosts", "inside"] }) // in a mesh { expert: 8, hosts: 2, inside: 4 }
+ * @example
+ * ```ts
+ * const moe = moeLayer({
+ *   gate: switchGate({ width: 4, numExperts: 8, numChoices: 2 }),
+ *   experts: geluExperts({ width: 4, hidden: 8 }),
+ *   dispatcher: duplicateFreeDispatcher({ axes: ["hosts", "inside"] }), // in a mesh { expert: 8, hosts: 2, inside: 4 }
+ * });
+ * console.log(moe.needsWhole); // false
+ * ```
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
  */
 export const duplicateFreeDispatcher = (options: LevelOptions): TokenDispatcher<LevelMetadata> =>

@@ -17,7 +17,15 @@ import type { TokenDispatcher } from "./token-dispatcher.ts";
  * axis along which the expert's rank has another index; per chunk `4·E·(P − 1)` bytes of counts sent per rank, and
  * `12·(g − 1)` for each axis.
  * @throws ArgumentError for invalid options, and if the product of the axes is not the axis of the experts.
- * @example hierarchicalDispatcher({ axes: ["hosts", "inside"] }) // in a mesh { expert: 8, hosts: 2, inside: 4 }
+ * @example
+ * ```ts
+ * const moe = moeLayer({
+ *   gate: switchGate({ width: 4, numExperts: 8, numChoices: 2 }),
+ *   experts: geluExperts({ width: 4, hidden: 8 }),
+ *   dispatcher: hierarchicalDispatcher({ axes: ["hosts", "inside"] }), // in a mesh { expert: 8, hosts: 2, inside: 4 }
+ * });
+ * console.log(moe.needsWhole); // false
+ * ```
  * Source: Hwang et al. 2023 (Tutel), arXiv 2206.03382, two-dimensional hierarchical all-to-all; generalized to any
  * number of levels and to varying numbers of rows.
  */

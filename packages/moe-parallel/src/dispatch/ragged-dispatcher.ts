@@ -70,6 +70,16 @@ const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
  * Cost: `4·D` bytes per row that goes to another rank, in each direction, and per chunk `4·E·(P − 1)/P + 8·(P − 1)`
  * bytes of counts sent per rank; a sort of P·M small integers.
  * @throws ArgumentError for a `rowsPerRank` that is not an integer from 1, or an invalid priority.
+ * @example
+ * ```ts
+ * const moe = moeLayer({
+ *   gate: switchGate({ width: 4, numExperts: 2 }),
+ *   experts: geluExperts({ width: 4, hidden: 8 }),
+ *   dispatcher: raggedDispatcher(),
+ * });
+ * const { params } = await evaluate(moe.init, referenceBackend())(randomKey(1));
+ * console.log(params.experts.up_DF.shape); // [2, 4, 8]
+ * ```
  */
 export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDispatcher<RaggedMetadata> => {
   if (options.rowsPerRank !== undefined) checkCounts("raggedDispatcher", { rowsPerRank: options.rowsPerRank });

@@ -14,6 +14,13 @@ export interface GeluExpertParams {
  *
  * Cost: `4·S·D·F` flops for S rows.
  * @throws ArgumentError for sizes that are not integers from 1.
+ * @example
+ * ```ts
+ * const experts = geluExperts({ width: 4, hidden: 8 });
+ * const moe = moeLayer({ gate: switchGate({ width: 4, numExperts: 2 }), experts });
+ * const { params } = await evaluate(moe.init, referenceBackend())(randomKey(1));
+ * console.log(params.experts.up_DF.shape, params.experts.down_FD.shape); // [2, 4, 8] [2, 8, 4]
+ * ```
  */
 export const geluExperts = (options: MlpExpertsOptions): Experts<GeluExpertParams> => {
   const { width, hidden, deviation = 0.02, outputDeviation = 0.02 } = options;

@@ -15,6 +15,13 @@ export interface SwigluExpertParams {
  *
  * Cost: `6·S·D·F` flops for S rows.
  * @throws ArgumentError for sizes that are not integers from 1.
+ * @example
+ * ```ts
+ * const experts = swigluExperts({ width: 4, hidden: 8 });
+ * const moe = moeLayer({ gate: switchGate({ width: 4, numExperts: 2 }), experts });
+ * const { params } = await evaluate(moe.init, referenceBackend())(randomKey(1));
+ * console.log(params.experts.gate_DF.shape); // [2, 4, 8]
+ * ```
  * Source: Shazeer 2020, arXiv 2002.05202; the experts of Mixtral and DeepSeek.
  */
 export const swigluExperts = (options: MlpExpertsOptions): Experts<SwigluExpertParams> => {

@@ -42,6 +42,13 @@ export interface BalancingBiasState {
  * updateRate · sign(mean load − load)`. Loads are summed over all ranks, so biases stay equal on all ranks.
  *
  * Cost: `2·T·D·E` flops.
+ * @example
+ * ```ts
+ * const gate = balancingBiasGate({ width: 4, numExperts: 8, numChoices: 2 });
+ * const moe = moeLayer({ gate, experts: swigluExperts({ width: 4, hidden: 8 }) });
+ * const { state } = await evaluate(moe.init, referenceBackend())(randomKey(1));
+ * console.log(Object.keys(state.gate)); // ['bias_E']
+ * ```
  * Source: Wang et al. 2024, arXiv 2408.15664; DeepSeek-V3, arXiv 2412.19437, eq. 15 and 16.
  */
 export const balancingBiasGate = (options: BalancingBiasGateOptions): Gate<RouterParams, BalancingBiasState> => {

@@ -42,6 +42,12 @@ const greatestLogScale = Math.log(100);
  *
  * Cost: `2·T·J·(D + E)` flops.
  * @throws ArgumentError for sizes that are not integers from 1, and for a temperature below 0.01.
+ * @example
+ * ```ts
+ * const gate = cosineGate({ width: 4, numExperts: 8, numChoices: 2 });
+ * const { params } = await evaluate(gate.init, referenceBackend())(randomKey(1));
+ * console.log(Object.keys(params)); // ['experts_EJ', 'logScale', 'projection_DJ']
+ * ```
  * Source: Chi et al. 2022 (X-MoE), arXiv 2204.09179; sizes and temperature as in Tutel's cosine router.
  */
 export const cosineGate = (options: CosineGateOptions): Gate<CosineParams, EmptyState> => {

@@ -34,6 +34,16 @@ export interface ExpertChoiceGateOptions extends RouterOptions {
  * differently when it generates token by token.
  *
  * Cost: `2·T·D·E` flops, and the order of T·E choices, most of them empty.
+ * @example
+ * ```ts
+ * const gate = expertChoiceGate({ width: 4, numExperts: 2 });
+ * const choose = (key: Tensor, x: Tensor) => {
+ *   const { params, state } = gate.init(key);
+ *   return gate.choose(params, state, x, { train: true, tokenAxes: [] }).figures.load_E;
+ * };
+ * const load = await evaluate(choose, referenceBackend())(randomKey(1), NdArray.from(Array(32).fill(1), [8, 4]));
+ * console.log(load.shape); // [2]
+ * ```
  * Source: Zhou et al. 2022, arXiv 2202.09368.
  */
 export const expertChoiceGate = (options: ExpertChoiceGateOptions): Gate<RouterParams, EmptyState> => {

@@ -35,7 +35,7 @@ export interface GateContext {
 }
 
 /** Routing of each token to some experts. */
-export interface Choices {
+export interface ExpertChoices {
   readonly kind: "choices";
   /** Experts of each token, all different, i32; −1 for no choice. */
   readonly choices_TK: Tensor;
@@ -65,7 +65,7 @@ export interface GateFigures {
 
 /** Result of a gate for a rank's tokens. */
 export interface GateOutput<State> {
-  readonly routing: Choices | Mixture;
+  readonly routing: ExpertChoices | Mixture;
   /** State for the next step. */
   readonly state: State;
   /** Sum of the auxiliary losses, f32 []. */
@@ -107,7 +107,7 @@ export interface GateRule<Params, State> {
     state: State,
     x_TD: Tensor,
     context: GateContext,
-  ): { readonly routing: Choices | Mixture; readonly scores: Omit<RouterScores, "choices_TK"> };
+  ): { readonly routing: ExpertChoices | Mixture; readonly scores: Omit<RouterScores, "choices_TK"> };
   /**
    * Returns the state for the next step, in training. @param load_E number of choices of each expert over the tokens of
    * all ranks.
@@ -121,7 +121,7 @@ const entropyOf = (probabilities_TE: Tensor): Tensor => {
 };
 
 /** Number of choices of each expert; in a mixture, its number of slots. */
-const loadOf = (routing: Choices | Mixture, numExperts: number): Tensor =>
+const loadOf = (routing: ExpertChoices | Mixture, numExperts: number): Tensor =>
   routing.kind === "choices"
     ? cast(countPerExpert(routing.choices_TK, numExperts), "f32")
     : full([numExperts], routing.dispatch_TEC.shape[2]!);
@@ -131,6 +131,22 @@ const loadOf = (routing: Choices | Mixture, numExperts: number): Tensor =>
  * only in training.
  *
  * Cost: one all-reduce of E + 1 numbers, plus those of the losses.
+ * @example
+ * ```ts
+ * const gate = defineGate({
+ *   name: "first expert",
+ *   numExperts: 2,
+ *   width: 4,
+ *   init: () => ({ params: {}, state: {} }),
+ *   route: (_, __, x) => {
+ *     const T = x.shape[0]!;
+ *     const [choices_TK, logits_TE] = [zeros([T, 1], "i32"), zeros([T, 2])];
+ *     const scores = { logits_TE, probabilities_TE: softmax(logits_TE) };
+ *     return { routing: { kind: "choices", choices_TK, weights_TK: ones([T, 1]) }, scores };
+ *   },
+ * });
+ * console.log(gate.numExperts); // 2
+ * ```
  */
 export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<Params, State> => ({
   numExperts: rule.numExperts,

@@ -42,6 +42,12 @@ export interface NoisyTopKParams extends RouterParams {
  *
  * Cost: `2·T·D·E` flops; twice that with learned noise.
  * @throws ArgumentError for a single choice: its weight would always be 1, and no gradient would reach the router.
+ * @example
+ * ```ts
+ * const gate = noisyTopKGate({ width: 4, numExperts: 8, numChoices: 2, losses: [importanceLoadLoss()] });
+ * const { params } = await evaluate(gate.init, referenceBackend())(randomKey(1));
+ * console.log(Object.keys(params)); // ['noise_DE', 'weight_DE']
+ * ```
  * Source: Shazeer et al. 2017, arXiv 1701.06538, eq. 3 to 5; Lepikhin et al. 2020 (GShard), arXiv 2006.16668.
  */
 export const noisyTopKGate = (options: NoisyTopKGateOptions): Gate<NoisyTopKParams, EmptyState> => {

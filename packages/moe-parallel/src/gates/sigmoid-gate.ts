@@ -19,6 +19,12 @@ export const normalizeRows = (scores_TE: Tensor): Tensor =>
  * so the weights of a token may sum to more than 1.
  *
  * Cost: `2·T·D·E` flops.
+ * @example
+ * ```ts
+ * const gate = sigmoidGate({ width: 4, numExperts: 8, numChoices: 2 });
+ * const { params } = await evaluate(gate.init, referenceBackend())(randomKey(1));
+ * console.log(params.weight_DE.shape); // [4, 8]
+ * ```
  * Source: Lewis et al. 2021 (BASE layers), arXiv 2103.16716; Dai et al. 2022 (StableMoE), arXiv 2204.08396.
  */
 export const sigmoidGate = (options: TopKRouterOptions): Gate<RouterParams, EmptyState> => {

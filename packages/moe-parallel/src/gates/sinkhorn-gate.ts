@@ -49,6 +49,12 @@ export const balanceLogits = (logits_TE: Tensor, numIterations: number): Tensor 
  *
  * Cost: `2·T·D·E` flops, plus the balancing.
  * @throws ArgumentError for sizes that are not integers from 1.
+ * @example
+ * ```ts
+ * const gate = sinkhornGate({ width: 4, numExperts: 8, numChoices: 1 });
+ * const { params } = await evaluate(gate.init, referenceBackend())(randomKey(1));
+ * console.log(params.weight_DE.shape); // [4, 8]
+ * ```
  * Source: Clark et al. 2022 (S-BASE), arXiv 2202.01169; weights as in Megatron-LM.
  */
 export const sinkhornGate = (options: SinkhornGateOptions): Gate<RouterParams, EmptyState> => {

@@ -41,6 +41,12 @@ export interface SoftParams {
  *
  * Cost: `6·T·D·E·C` flops.
  * @throws ArgumentError for sizes that are not integers from 1.
+ * @example
+ * ```ts
+ * const gate = softGate({ width: 4, numExperts: 8, slots: 2 });
+ * const { params } = await evaluate(gate.init, referenceBackend())(randomKey(1));
+ * console.log(Object.keys(params)); // ['scale', 'slots_RD']
+ * ```
  * Source: Puigcerver et al. 2023 (Soft MoE), arXiv 2308.00951, with the normalization of its section 2.3.
  */
 export const softGate = (options: SoftGateOptions): Gate<SoftParams, EmptyState> => {

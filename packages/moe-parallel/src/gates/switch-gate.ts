@@ -27,6 +27,12 @@ export interface SwitchGateOptions extends RouterOptions {
  *
  * Cost: `2·T·D·E` flops.
  * @throws ArgumentError for sizes that are not integers from 1, and for a jitter outside [0, 1).
+ * @example
+ * ```ts
+ * const gate = switchGate({ width: 4, numExperts: 8, losses: [balanceLoss(), zLoss()] });
+ * const { params } = await evaluate(gate.init, referenceBackend())(randomKey(1));
+ * console.log(params.weight_DE.shape); // [4, 8]
+ * ```
  * Source: Fedus, Zoph and Shazeer 2021 (Switch Transformers), arXiv 2101.03961. With two choices, and weights that the
  * layer normalizes, equals the routers of Tutel and DeepSpeed.
  */

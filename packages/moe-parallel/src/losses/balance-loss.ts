@@ -32,6 +32,11 @@ export interface BalanceLossOptions {
  *
  * Cost: an all-reduce of E counts.
  * @throws ArgumentError for a coefficient that is not positive.
+ * @example
+ * ```ts
+ * const gate = switchGate({ width: 4, numExperts: 8, losses: [balanceLoss({ coefficient: 0.01 })] });
+ * console.log(gate.needsWhole); // true
+ * ```
  * Source: Lepikhin et al. 2020 (GShard), arXiv 2006.16668, sec. 2.2; Fedus et al. 2021, arXiv 2101.03961, eq. 4 to 6.
  * `first` as in GShard and Tutel; `all` as in Megatron-LM, which divides loads by K.
  */

@@ -59,6 +59,11 @@ const chanceOfChoice = (logits_TE: Tensor, { noisy_TE, deviation_TE }: ScoreNois
  *
  * Cost: two all-reduces of E numbers, and the K + 1 greatest scores of each token.
  * @throws ArgumentError for a coefficient that is not positive, and for a gate that mixes tokens.
+ * @example
+ * ```ts
+ * const gate = noisyTopKGate({ width: 4, numExperts: 8, numChoices: 2, losses: [importanceLoadLoss()] });
+ * console.log(gate.numExperts); // 8
+ * ```
  * Source: Shazeer et al. 2017, arXiv 1701.06538, eq. 6 to 11, with separate weights for both terms; as a mean of both
  * in Tutel, which uses the K-th score of all experts as threshold, and probabilities as importance.
  */

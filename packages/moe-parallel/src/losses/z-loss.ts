@@ -13,6 +13,11 @@ export interface ZLossOptions {
  * accurate. Computes the mean over a rank's tokens; the mean over ranks is the mean over all tokens.
  *
  * @throws ArgumentError for a coefficient that is not positive.
+ * @example
+ * ```ts
+ * const gate = switchGate({ width: 4, numExperts: 8, losses: [zLoss({ coefficient: 1e-3 })] });
+ * console.log(gate.numExperts); // 8
+ * ```
  * Source: Zoph et al. 2022 (ST-MoE), arXiv 2202.08906, eq. 5.
  */
 export const zLoss = ({ coefficient = 1e-3 }: ZLossOptions = {}): AuxiliaryLoss => {

@@ -44,8 +44,13 @@ export const checkExchangeOptions = (
  * @param routing routing of all ranks' tokens, in rank order, with equal numbers per rank: see `joinRoutings`.
  * @returns t(1) … t(D), in seconds.
  * @throws ArgumentError for replicas, for inputs that do not match, and for invalid options.
- * @example exchangeSeconds(routing, placeInOrder(64, 8), levels, { bytesPerToken: 4 * 1024 });
- *
+ * @example
+ * ```ts
+ * const routing = { numExperts: 4, numChoices: 1, choices: Int32Array.of(0, 1, 2, 3) };
+ * const line = { startupSeconds: 0, secondsPerByte: 1e-3 };
+ * const levels = { numRanks: 2, flat: line, levels: [] };
+ * console.log(exchangeSeconds(routing, placeInOrder(4, 2), levels, { bytesPerToken: 1000 })); // [4]
+ * ```
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
  */
 export const exchangeSeconds = (

@@ -24,6 +24,11 @@ export interface ExpertMovesOptions {
  * Cost: O(moves · holders).
  * @returns moves, ordered by expert, then by receiver.
  * @throws ArgumentError for placements of different experts or ranks, and for a rank without a host.
+ * @example
+ * ```ts
+ * const [before, after] = [placementFromPositions([0, 1, 2, 3], 2), placementFromPositions([2, 1, 0, 3], 2)];
+ * console.log(expertMoves(before, after)); // [{ expert: 0, from: 0, to: 1 }, { expert: 2, from: 1, to: 0 }]
+ * ```
  */
 export const expertMoves = (
   before: ExpertPlacement,

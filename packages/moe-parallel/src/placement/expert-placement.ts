@@ -67,6 +67,10 @@ export const checkExpertPlacement = (
  * Place experts in order, one slot each: rank 0 holds the first E / P experts.
  *
  * @throws ArgumentError if experts are not divisible by ranks.
+ * @example
+ * ```ts
+ * console.log(placeInOrder(4, 2).expertOfSlot); // [0, 1, 2, 3]
+ * ```
  */
 export const placeInOrder = (numExperts: number, numRanks: number): ExpertPlacement => {
   const placement = { numExperts, numRanks, expertOfSlot: Array.from({ length: numExperts }, (_, expert) => expert) };

@@ -28,6 +28,11 @@ export const expertsByPosition = (positionOf: readonly number[], numExperts: num
  *
  * @param positionOf position of each expert, such as `placeOf_E` of a layer's state.
  * @throws ArgumentError unless each expert has its own position, and experts are divisible by ranks.
+ * @example
+ * ```ts
+ * // Expert 0 is at position 2, on rank 1.
+ * console.log(placementFromPositions([2, 1, 0, 3], 2).expertOfSlot); // [2, 1, 0, 3]
+ * ```
  */
 export const placementFromPositions = (positionOf: readonly number[], numRanks: number): ExpertPlacement => {
   const placement = {
@@ -60,6 +65,11 @@ export const positionsOfPlacement = (placement: ExpertPlacement): readonly numbe
  *
  * @param before current positions. @param after placement of the same experts on the same ranks, without replicas.
  * @throws ArgumentError for invalid positions or placements, and for placements of different experts.
+ * @example
+ * ```ts
+ * const after = placementFromPositions([2, 1, 0, 3], 2);
+ * console.log(nearestPositions([0, 1, 2, 3], after)); // [2, 1, 0, 3]
+ * ```
  */
 export const nearestPositions = (before: readonly number[], after: ExpertPlacement): readonly number[] => {
   const targets = positionsOfPlacement(after);
@@ -85,6 +95,11 @@ export const nearestPositions = (before: readonly number[], after: ExpertPlaceme
  *
  * Cost: O(P² · log P + E).
  * @throws ArgumentError for placements with replicas, or of different experts or ranks.
+ * @example
+ * ```ts
+ * const [before, after] = [placementFromPositions([0, 1, 2, 3], 2), placementFromPositions([2, 3, 0, 1], 2)];
+ * console.log(expertMoves(before, permuteToNearestRanks(before, after))); // []
+ * ```
  */
 export const permuteToNearestRanks = (before: ExpertPlacement, after: ExpertPlacement): ExpertPlacement => {
   const { numExperts, numRanks } = after;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { exchangeCases } from "./arbitrary-exchanges.ts";
 import { exchangeSeconds } from "./exchange-seconds.ts";
 import { checkExpertPlacement, withExpertsSwapped, placeInOrder } from "./expert-placement.ts";
-import { chooseSwap, swapExperts } from "./expert-swap.ts";
+import { planExpertSwap, swapExperts } from "./expert-swap.ts";
 import { rankOfSlot, slotOfExpert } from "./placement-lookups.ts";
 import { swapSeconds } from "./swap-seconds.ts";
 
@@ -89,7 +89,7 @@ describe("swapExperts", () => {
           );
         }
         expect(last).toEqual(current);
-        if (swaps.length < 4) expect(chooseSwap(routing, last, levels, options)).toBeUndefined();
+        if (swaps.length < 4) expect(planExpertSwap(routing, last, levels, options)).toBeUndefined();
       }),
     );
   });
@@ -98,7 +98,7 @@ describe("swapExperts", () => {
     const choices = Int32Array.from({ length: 40 }, (_, i) => (i % 4 === 3 ? 2 : i % 2));
     const routing = { numExperts: 4, numChoices: 1, choices };
     const levels = { numRanks: 2, flat: { startupSeconds: 1, secondsPerByte: 1 }, levels: [] };
-    const swap = chooseSwap(routing, placeInOrder(4, 2), levels, options);
+    const swap = planExpertSwap(routing, placeInOrder(4, 2), levels, options);
     expect(swap?.experts).toEqual([0, 2]);
     expect(swap!.secondsAfter).toBeLessThan(swap!.secondsBefore);
   });
@@ -116,7 +116,7 @@ describe("swapExperts", () => {
     const levels = { numRanks: 2, flat: { startupSeconds: 1, secondsPerByte: 1 }, levels: [] };
     for (const choices of [new Int32Array(8), new Int32Array(8).fill(-1), new Int32Array()])
       expect(
-        chooseSwap({ numExperts: 4, numChoices: 1, choices }, placeInOrder(4, 2), levels, options),
+        planExpertSwap({ numExperts: 4, numChoices: 1, choices }, placeInOrder(4, 2), levels, options),
       ).toBeUndefined();
   });
 
@@ -124,7 +124,7 @@ describe("swapExperts", () => {
     const choices = Int32Array.of(2, 2, 2, 6, 5, 2, 1, 7, 7, 4, 4, 7);
     const routing = { numExperts: 8, numChoices: 1, choices };
     const levels = { numRanks: 4, flat: { startupSeconds: 1, secondsPerByte: 1 }, levels: [] };
-    expect(chooseSwap(routing, placeInOrder(8, 4), levels, options)).toBeUndefined();
+    expect(planExpertSwap(routing, placeInOrder(8, 4), levels, options)).toBeUndefined();
   });
 
   test("rejects an invalid number of swaps", () => {

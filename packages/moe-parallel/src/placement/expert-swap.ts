@@ -20,7 +20,7 @@ export interface ExpertSwap {
   readonly secondsAfter: number;
 }
 
-export interface ChooseSwapOptions {
+export interface PlanExpertSwapOptions {
   /** Bytes per token: model width times bytes per number. */
   readonly bytesPerToken: number;
   /** γ of the smooth maximum, finite. Default: 10. */
@@ -35,13 +35,21 @@ export interface ChooseSwapOptions {
  * Cost: that of `exchangeSeconds` and `swapSeconds`.
  *
  * @throws ArgumentError under the conditions of `swapSeconds`.
+ * @example
+ * ```ts
+ * const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 2, 0, 2, 1, 3, 1, 3) };
+ * const line = { startupSeconds: 0, secondsPerByte: 1e-3 };
+ * const levels = { numRanks: 2, flat: line, levels: [{ numGroups: 2, between: line, within: line }] };
+ * const swap = planExpertSwap(routing, placeInOrder(4, 2), levels, { bytesPerToken: 1000 });
+ * console.log(swap?.experts); // [0, 3]
+ * ```
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591, HierD-ES.
  */
-export const chooseSwap = (
+export const planExpertSwap = (
   routing: Routing,
   placement: ExpertPlacement,
   levels: ExchangeLevels,
-  { bytesPerToken, gamma = defaultGamma }: ChooseSwapOptions,
+  { bytesPerToken, gamma = defaultGamma }: PlanExpertSwapOptions,
 ): ExpertSwap | undefined => {
   const byLevels = exchangeSeconds(routing, placement, levels, { bytesPerToken, gamma });
   const numLevels = byLevels.indexOf(Math.min(...byLevels)) + 1;
@@ -60,7 +68,7 @@ export const chooseSwap = (
 };
 
 /** Criterion and maximum number of swaps. */
-export interface SwapExpertsOptions extends ChooseSwapOptions {
+export interface SwapExpertsOptions extends PlanExpertSwapOptions {
   readonly maxSwaps: number;
 }
 
@@ -68,7 +76,15 @@ export interface SwapExpertsOptions extends ChooseSwapOptions {
  * Swap the best pair of experts repeatedly, until no swap saves time or `maxSwaps` is reached.
  *
  * @returns the placement after all swaps, and the swaps in order.
- * @throws ArgumentError under the conditions of `chooseSwap`, and for a `maxSwaps` that is not an integer from 0.
+ * @throws ArgumentError under the conditions of `planExpertSwap`, and for a `maxSwaps` that is not an integer from 0.
+ * @example
+ * ```ts
+ * const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 2, 0, 2, 1, 3, 1, 3) };
+ * const line = { startupSeconds: 0, secondsPerByte: 1e-3 };
+ * const levels = { numRanks: 2, flat: line, levels: [{ numGroups: 2, between: line, within: line }] };
+ * const { placement } = swapExperts(routing, placeInOrder(4, 2), levels, { bytesPerToken: 1000, maxSwaps: 4 });
+ * console.log(placement.expertOfSlot); // [3, 1, 2, 0]
+ * ```
  */
 export const swapExperts = (
   routing: Routing,
@@ -81,7 +97,7 @@ export const swapExperts = (
   const swaps: ExpertSwap[] = [];
   let current = placement;
   while (swaps.length < maxSwaps) {
-    const swap = chooseSwap(routing, current, levels, options);
+    const swap = planExpertSwap(routing, current, levels, options);
     if (swap === undefined) break;
     swaps.push(swap);
     current = withExpertsSwapped(current, ...swap.experts);

@@ -20,6 +20,11 @@ export interface HeaviestFirstOptions {
  * @throws ArgumentError for loads that are negative or not finite, for `rankLoads` of another number of ranks, and if
  *   experts are not divisible by ranks.
  *
+ * @example
+ * ```ts
+ * const placement = placeHeaviestFirst([4, 1, 3, 2], { numRanks: 2 });
+ * console.log(loadsOfRanks(placement, [4, 1, 3, 2])); // [5, 5]
+ * ```
  * Source: Zhai et al. 2023 (SmartMoE), USENIX ATC, for the online choice by recent counts; its planner is not
  * reproduced in detail.
  */

@@ -50,6 +50,10 @@ export interface MoveExpertsOptions {
  *
  * @param before current position of each expert. @param after new position of each expert.
  * @throws ArgumentError unless each expert has its own position, and experts are divisible by ranks.
+ * @example
+ * ```ts
+ * console.log(maxMovesPerPair([0, 1, 2, 3], [2, 1, 0, 3], 2)); // 1
+ * ```
  */
 export const maxMovesPerPair = (before: readonly number[], after: readonly number[], numRanks: number): number => {
   const [from, to] = [placementFromPositions(before, numRanks), placementFromPositions(after, numRanks)];
@@ -97,7 +101,14 @@ const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
  * @param tree tensors [e, …] of any dtype, stacked by position: parameters and their optimizer state.
  * @returns the tree in the order of the new positions, with the same shapes.
  * @throws ArgumentError for tensors without e rows, and for a room that is not an integer from 1.
- * @example const moved = moveExperts({ experts: params.experts, moments }, { before_E, after_E });
+ * @example
+ * ```ts
+ * const move = (weight_E: Tensor, before_E: Tensor, after_E: Tensor) => moveExperts(weight_E, { before_E, after_E });
+ * const positions = (of: readonly number[]) => NdArray.from(of, [4], "i32");
+ * const weights = NdArray.from([10, 11, 12, 13]);
+ * const moved = await evaluate(move, referenceBackend())(weights, positions([0, 1, 2, 3]), positions([2, 1, 0, 3]));
+ * console.log(moved.toNumbers()); // [12, 11, 10, 13]
+ * ```
  */
 export const moveExperts = <Tree>(
   tree: Tree,

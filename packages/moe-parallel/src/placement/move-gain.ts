@@ -31,6 +31,13 @@ export interface MoveGain {
  * same time, and the busiest rank determines the total time: α + β · max(sent, received) · bytes.
  *
  * @throws ArgumentError for figures that are negative or not finite.
+ * @example
+ * ```ts
+ * const link = { startupSeconds: 0.001, secondsPerByte: 1e-9 };
+ * const times = { secondsBefore: 0.02, secondsAfter: 0.01, numSteps: 1000 };
+ * const { paysOff } = moveGain([{ expert: 0, from: 0, to: 1 }], { ...times, bytesPerExpert: 1e6, link });
+ * console.log(paysOff); // true
+ * ```
  */
 export const moveGain = (
   moves: readonly ExpertMove[],

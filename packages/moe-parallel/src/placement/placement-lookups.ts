@@ -7,7 +7,14 @@ export const numSlotsPerRank = ({ expertOfSlot, numRanks }: ExpertPlacement): nu
 export const rankOfSlot = (placement: ExpertPlacement, slot: number): number =>
   Math.floor(slot / numSlotsPerRank(placement));
 
-/** Returns the experts of a rank, in slot order; an expert with two slots on the rank is listed twice. */
+/**
+ * Returns the experts of a rank, in slot order; an expert with two slots on the rank is listed twice.
+ *
+ * @example
+ * ```ts
+ * console.log(expertsOfRank(placeInOrder(4, 2), 1)); // [2, 3]
+ * ```
+ */
 export const expertsOfRank = (placement: ExpertPlacement, rank: number): readonly number[] => {
   const numSlots = numSlotsPerRank(placement);
   return placement.expertOfSlot.slice(rank * numSlots, (rank + 1) * numSlots);
@@ -24,7 +31,14 @@ export const slotsOfExperts = ({ numExperts, expertOfSlot }: ExpertPlacement): r
 export const ranksOfExperts = (placement: ExpertPlacement): readonly (readonly number[])[] =>
   slotsOfExperts(placement).map((slots) => [...new Set(slots.map((slot) => rankOfSlot(placement, slot)))]);
 
-/** Returns the lowest slot of each expert: the inverse of `expertOfSlot`. Without replicas, both are permutations. */
+/**
+ * Returns the lowest slot of each expert: the inverse of `expertOfSlot`. Without replicas, both are permutations.
+ *
+ * @example
+ * ```ts
+ * console.log(slotOfExpert(placementFromPositions([2, 1, 0, 3], 2))); // [2, 1, 0, 3]
+ * ```
+ */
 export const slotOfExpert = (placement: ExpertPlacement): readonly number[] =>
   slotsOfExperts(placement).map(([first]) => first!);
 
@@ -32,6 +46,10 @@ export const slotOfExpert = (placement: ExpertPlacement): readonly number[] =>
  * Sum the load of each rank; the replicas of an expert share its load equally.
  *
  * @param loads load of each expert, in any unit.
+ * @example
+ * ```ts
+ * console.log(loadsOfRanks(placeInOrder(4, 2), [5, 1, 2, 2])); // [6, 4]
+ * ```
  */
 export const loadsOfRanks = (placement: ExpertPlacement, loads: readonly number[]): readonly number[] => {
   const numReplicas = slotsOfExperts(placement).map(({ length }) => length);

@@ -30,7 +30,15 @@ const checkNumExperts = (fn: string, numExperts: number): void => {
     throw new ArgumentError(`${fn}: numExperts is ${numExperts}; use a whole number from 1`);
 };
 
-/** Returns an empty window of counts. @throws ArgumentError for arguments that are not positive integers. */
+/**
+ * Returns an empty window of counts. @throws ArgumentError for arguments that are not positive integers.
+ *
+ * @example
+ * ```ts
+ * const history = recordCounts(recordCounts(countWindow(2, 10), [4, 0]), [2, 2]);
+ * console.log(meanCounts(history)); // [3, 1]
+ * ```
+ */
 export const countWindow = (numExperts: number, maxSteps: number): CountWindow => {
   checkNumExperts("countWindow", numExperts);
   if (!Number.isInteger(maxSteps) || maxSteps < 1)
@@ -42,6 +50,11 @@ export const countWindow = (numExperts: number, maxSteps: number): CountWindow =
  * Returns empty decaying counts.
  * @param decay in [0, 1]; gives a mean over about 1 / (1 − decay) steps, and over all steps for 1.
  * @throws ArgumentError for another decay, and for a number of experts that is not a positive integer.
+ * @example
+ * ```ts
+ * const history = recordCounts(recordCounts(decayedCounts(2, 0.5), [4, 0]), [4, 0]);
+ * console.log(meanCounts(history)); // [4, 0]
+ * ```
  */
 export const decayedCounts = (numExperts: number, decay: number): DecayedCounts => {
   checkNumExperts("decayedCounts", numExperts);
@@ -54,6 +67,11 @@ export const decayedCounts = (numExperts: number, decay: number): DecayedCounts 
  *
  * @param counts counts of the step for each expert, as from `expertCounts`.
  * @throws ArgumentError if the number of counts is not the number of experts.
+ * @example
+ * ```ts
+ * const routing = { numExperts: 2, numChoices: 1, choices: Int32Array.of(0, 0, 1) };
+ * console.log(meanCounts(recordCounts(countWindow(2, 10), expertCounts(routing)))); // [2, 1]
+ * ```
  */
 export const recordCounts = (history: CountHistory, counts: readonly number[]): CountHistory => {
   if (counts.length !== history.numExperts)
@@ -65,7 +83,14 @@ export const recordCounts = (history: CountHistory, counts: readonly number[]): 
   return { ...history, sums: sums.map((sum, expert) => decay * sum + counts[expert]!), weight: decay * weight + 1 };
 };
 
-/** Returns the mean number of tokens per step that chose each expert; 0 before the first step. */
+/**
+ * Returns the mean number of tokens per step that chose each expert; 0 before the first step.
+ *
+ * @example
+ * ```ts
+ * console.log(meanCounts(recordCounts(countWindow(2, 10), [4, 0]))); // [4, 0]
+ * ```
+ */
 export const meanCounts = (history: CountHistory): readonly number[] => {
   if (history.kind === "decayed") return history.sums.map((sum) => (history.weight === 0 ? 0 : sum / history.weight));
   const { steps, numExperts } = history;

@@ -15,7 +15,14 @@ export interface RoutingRecord {
   readonly steps: readonly RoutedStep[];
 }
 
-/** Returns an empty record. @throws ArgumentError for a number of steps that is not a positive integer. */
+/**
+ * Returns an empty record. @throws ArgumentError for a number of steps that is not a positive integer.
+ *
+ * @example
+ * ```ts
+ * console.log(routingRecord(100).steps); // []
+ * ```
+ */
 export const routingRecord = (maxSteps: number): RoutingRecord => {
   if (!Number.isInteger(maxSteps) || maxSteps < 1)
     throw new ArgumentError(`routingRecord: maxSteps is ${maxSteps}; use a whole number from 1`);
@@ -26,6 +33,11 @@ export const routingRecord = (maxSteps: number): RoutingRecord => {
  * Record one more step, and drop the oldest step if the record is full. Keeps a reference to the choices, not a copy.
  *
  * @throws ArgumentError for a step that is not after the last step, and under the conditions of `checkRouting`.
+ * @example
+ * ```ts
+ * const routing = { numExperts: 2, numChoices: 1, choices: Int32Array.of(0, 0, 1) };
+ * console.log(recordRouting(routingRecord(100), 0, routing).steps.length); // 1
+ * ```
  */
 export const recordRouting = ({ maxSteps, steps }: RoutingRecord, step: number, routing: Routing): RoutingRecord => {
   checkRouting(routing);
@@ -48,7 +60,16 @@ export interface RoutingRecordJson {
   }[];
 }
 
-/** Convert a record for `JSON.stringify`, without loss; inverse of `routingRecordFromJson`. */
+/**
+ * Convert a record for `JSON.stringify`, without loss; inverse of `routingRecordFromJson`.
+ *
+ * @example
+ * ```ts
+ * const routing = { numExperts: 2, numChoices: 1, choices: Int32Array.of(0, 0, 1) };
+ * const json = routingRecordToJson(recordRouting(routingRecord(1), 0, routing));
+ * console.log(JSON.stringify(json.steps[0]!.choices)); // [0,0,1]
+ * ```
+ */
 export const routingRecordToJson = ({ maxSteps, steps }: RoutingRecord): RoutingRecordJson => ({
   maxSteps,
   steps: steps.map(({ step, routing }) => ({ step, ...routing, choices: [...routing.choices] })),
@@ -57,6 +78,12 @@ export const routingRecordToJson = ({ maxSteps, steps }: RoutingRecord): Routing
 /**
  * Parse a record. @throws ArgumentError for an invalid record: under the conditions of `routingRecord` and
  * `recordRouting`, and for too many steps.
+ *
+ * @example
+ * ```ts
+ * const record = routingRecordFromJson(routingRecordToJson(routingRecord(100)));
+ * console.log(record.maxSteps); // 100
+ * ```
  */
 export const routingRecordFromJson = ({ maxSteps, steps }: RoutingRecordJson): RoutingRecord => {
   const empty = routingRecord(maxSteps);
@@ -81,7 +108,7 @@ const wholeNumbers = (step: number, choices: readonly number[]): Int32Array => {
   return Int32Array.from(choices);
 };
 
-export interface ReplayOptions {
+export interface ReplayRoutingsOptions {
   /** First step to replay. Default: the oldest. */
   readonly from?: number;
   /** Number of passes over the record; step numbers continue. Default: 1. */
@@ -91,11 +118,17 @@ export interface ReplayOptions {
 /**
  * Iterate over recorded routings as if their steps ran again, for a planner or a reproducible load.
  *
- * @example for (const { routing } of replayRoutings(record)) history = recordCounts(history, expertCounts(routing));
+ * @example
+ * ```ts
+ * const routing = { numExperts: 2, numChoices: 1, choices: Int32Array.of(0, 0, 1) };
+ * const record = recordRouting(routingRecord(100), 0, routing);
+ * const replayed = [...replayRoutings(record, { numTimes: 2 })];
+ * console.log(replayed.map((step) => expertCounts(step.routing))); // [[2, 1], [2, 1]]
+ * ```
  */
 export function* replayRoutings(
   { steps }: RoutingRecord,
-  { from = 0, numTimes = 1 }: ReplayOptions = {},
+  { from = 0, numTimes = 1 }: ReplayRoutingsOptions = {},
 ): Generator<RoutedStep, void, undefined> {
   const replayed = steps.filter(({ step }) => step >= from);
   const [first, last] = [replayed[0]?.step ?? 0, replayed.at(-1)?.step ?? 0];

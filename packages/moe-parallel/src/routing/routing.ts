@@ -47,6 +47,10 @@ export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void
  * Count the tokens that chose each expert; a token counts once for each of its choices.
  *
  * @returns E counts.
+ * @example
+ * ```ts
+ * console.log(expertCounts({ numExperts: 3, numChoices: 1, choices: Int32Array.of(0, 0, 2) })); // [2, 0, 1]
+ * ```
  */
 export const expertCounts = ({ numExperts, choices }: Routing): number[] => {
   const counts = Array.from({ length: numExperts }, () => 0);

@@ -107,6 +107,13 @@ export interface SplitAfterGateOptions extends ShardAxes {
  * Cost: `4·E·s·N·D` bytes, minus those that stay on the rank, sent per rank in each direction, and `4·(N − 1)·E·s·D`
  * for the all-gather, which overlaps with the exchange except for one piece.
  * @throws ArgumentError for equal axes, and for a number of pieces that is not an integer from 1.
+ * @example
+ * ```ts
+ * const shards = splitAfterGate({ axis: "tensor", productAxis: "expert-shards" });
+ * const experts = geluExperts({ width: 4, hidden: 8 });
+ * const moe = moeLayer({ gate: switchGate({ width: 4, numExperts: 2 }), experts, shards });
+ * console.log(shards.splits, moe.needsWhole); // false false
+ * ```
  * Source: Parm (INFOCOM 2024), schedule S2, reconstructed from its abstract and its released kernel.
  */
 export const splitAfterGate = ({ pieces = 2, ...axes }: SplitAfterGateOptions): ExpertShards => {

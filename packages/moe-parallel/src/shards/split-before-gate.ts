@@ -105,7 +105,13 @@ export interface SplitBeforeGateOptions extends ShardAxes {
  * Cost: that of the dispatcher along the product axis for T / N tokens, K·N choices and E·N experts; with the same
  * tokens, also an all-gather of T tokens.
  * @throws ArgumentError for equal axes, and for other values of `tokens`.
- * @example moeLayer({ gate, experts, shards: splitBeforeGate({ axis: "tensor", productAxis: "expert-shards" }) })
+ * @example
+ * ```ts
+ * const shards = splitBeforeGate({ axis: "tensor", productAxis: "expert-shards" });
+ * const experts = geluExperts({ width: 4, hidden: 8 });
+ * const moe = moeLayer({ gate: switchGate({ width: 4, numExperts: 2 }), experts, shards });
+ * console.log(shards.splits, moe.needsWhole); // true false
+ * ```
  * Source: Parm (INFOCOM 2024), schedule S1 with its fused EP&ESP-AlltoAll.
  */
 export const splitBeforeGate = ({ tokens = "same", ...axes }: SplitBeforeGateOptions): ExpertShards => {

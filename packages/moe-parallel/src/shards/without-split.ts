@@ -75,6 +75,11 @@ const gatheringDispatcher = <Metadata>(
  * Cost: an all-gather of N·T tokens over the shards' axis, that of the dispatcher along the experts' axis for N·T
  * tokens, an all-reduce of the experts' rows over the shards' axis; N times the flops of the experts.
  * @throws ArgumentError for equal axes.
+ * @example
+ * ```ts
+ * const shards = withoutSplit({ axis: "tensor", productAxis: "expert-shards" });
+ * console.log(shards.splits); // false
+ * ```
  * Source: Rajbhandari et al. 2022 (DeepSpeed-MoE), arXiv 2201.05596, expert slicing; the baseline of Parm (INFOCOM
  * 2024).
  */

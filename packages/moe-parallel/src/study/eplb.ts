@@ -52,8 +52,11 @@ export interface EplbPlacementOptions {
  * @param loads load of each expert, such as tokens per step: finite, not negative.
  * @throws ArgumentError for other loads, for fewer slots than experts, and if slots are not divisible by ranks, ranks
  *   by hosts, or experts by groups.
- * @example placeByEplb(counts, { numRanks: 8, numSlots: 16, numHosts: 2, numGroups: 4 });
- *
+ * @example
+ * ```ts
+ * // The spare slots hold replicas of the heaviest experts.
+ * console.log(placeByEplb([4, 1, 3, 0], { numRanks: 2, numSlots: 6 }).expertOfSlot); // [0, 2, 1, 0, 2, 3]
+ * ```
  * Source: DeepSeek's expert-parallel load balancer EPLB, https://github.com/deepseek-ai/EPLB.
  */
 export const placeByEplb = (

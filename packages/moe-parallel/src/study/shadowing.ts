@@ -49,13 +49,17 @@ export interface Shadowing {
  * @param counts number of tokens of all ranks that chose each expert: finite, not negative.
  * @throws ArgumentError for other counts, or a value of `costs` that is not positive.
  *
+ * @example
+ * ```ts
+ * console.log(planShadowing([100_000, 10, 10, 10]).experts); // [0]
+ * ```
  * Source: He et al. 2022 (FasterMoE), PPoPP; formulas of its code, as in `fasterMoeDefaults`.
  */
-export const chooseShadowed = (counts: readonly number[], costs: ShadowingCosts = fasterMoeDefaults): Shadowing => {
-  checkLoads("chooseShadowed", counts);
+export const planShadowing = (counts: readonly number[], costs: ShadowingCosts = fasterMoeDefaults): Shadowing => {
+  checkLoads("planShadowing", counts);
   for (const [name, value] of Object.entries(costs) as [string, number][])
     if (!(value > 0 && Number.isFinite(value)))
-      throw new ArgumentError(`chooseShadowed: ${name} is ${value}; use a measured value, finite and above 0`);
+      throw new ArgumentError(`planShadowing: ${name} is ${value}; use a measured value, finite and above 0`);
   const { modelWidth, hiddenWidth, bytesPerNumber, bytesPerSecond, flopsPerSecond } = costs;
   const computeSeconds = (4 * modelWidth * hiddenWidth) / flopsPerSecond;
   const sendSeconds = (bytesPerNumber * modelWidth) / bytesPerSecond;

@@ -20,7 +20,6 @@ import {
   hierarchicalDispatcher,
   type LevelMetadata,
   moeLayer,
-  moveExperts,
   raggedDispatcher,
   splitAfterGate,
   splitBeforeGate,
@@ -28,6 +27,7 @@ import {
   type TokenDispatcher,
   withoutSplit,
 } from "../../src/index.ts";
+import { moveExperts } from "../../src/placement.ts";
 import { gateRows } from "../gate-rows.ts";
 import { type Levels, levelsOf } from "../world.ts";
 

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type NdArray, type SafetensorsEntry, SkeinError, type StoredSpec, unflattenTree } from "@skein/tensor-core";
 import { excerpt, excerptName } from "@skein/tensor-core/backend";
-import type { Config, Opened, OpenOptions } from "../architecture.ts";
+import type { Config, Opened, OpenConfigOptions } from "../architecture.ts";
 import { reordered } from "../dimension-order.ts";
 import { PretrainedError } from "../errors.ts";
 import { type FloatDType, toF32 } from "../float-bits.ts";
@@ -22,6 +22,13 @@ const readText = (path: string): string =>
  * Reads `config.json` of a folder.
  *
  * @throws PretrainedError if the file does not exist, or does not contain a JSON object.
+ * @example
+ * ```ts
+ * import { mkdirSync, writeFileSync } from "node:fs";
+ * mkdirSync("checkpoint");
+ * writeFileSync("checkpoint/config.json", JSON.stringify({ model_type: "llama" }));
+ * console.log((await readConfig("checkpoint"))["model_type"]); // llama
+ * ```
  */
 export const readConfig = async (folder: string): Promise<Config> => {
   const path = join(folder, configFile);
@@ -141,11 +148,21 @@ const readTensors = async (
  * Cost: each tensor is read once. Additional memory: twice the largest tensor.
  * @throws PretrainedError for a folder that is not a checkpoint, an unsupported architecture or setting, and tensors
  * that are missing, unexpected or of another shape, with their numbers. SafetensorsError for a damaged file.
- * @example const { model, params, state } = await loadPretrained<LlamaParams>("checkpoints/llama");
+ * @example
+ * ```ts
+ * const config = {
+ *   model_type: "llama", vocab_size: 9, hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1,
+ *   num_attention_heads: 2,
+ * };
+ * const fresh = await evaluate(modelOf(config).init, referenceBackend())(randomKey(1));
+ * await savePretrained("checkpoint", { config, ...fresh }); // or a folder downloaded from Hugging Face
+ * const { model, params } = await loadPretrained("checkpoint");
+ * console.log(typeof model.loss, Object.keys(params as object).length > 0); // function true
+ * ```
  */
 export const loadPretrained = async <Params = unknown, State = unknown>(
   folder: string,
-  options: OpenOptions = {},
+  options: OpenConfigOptions = {},
 ): Promise<Pretrained<Params, State>> => {
   const config = await readConfig(folder);
   const opened = openConfig(config, options);

@@ -1,6 +1,6 @@
 import * as fs from "node:fs";
 import { promisify } from "node:util";
-import { type FileContent, openRegularFile, type RangeSource, readRegularText } from "@skein/tensor-core/backend";
+import { type FileContent, openCheckedFile, type RangeSource, readRegularText } from "@skein/tensor-core/backend";
 import { PretrainedError } from "../errors.ts";
 
 const read = promisify(fs.read);
@@ -15,11 +15,11 @@ export interface OpenFile extends RangeSource {
 }
 
 /**
- * Opens a file with `openRegularFile`. @throws PretrainedError. If the file cannot be read, the message ends with
+ * Opens a file with `openCheckedFile`. @throws PretrainedError. If the file cannot be read, the message ends with
  * `cure`.
  */
 export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
-  const { file, sizeBytes } = openRegularFile(fs, path, { holds, cure, fault });
+  const { file, sizeBytes } = openCheckedFile(fs, path, { holds, cure, fault });
   return {
     sizeBytes,
     read: (target, offset, length, position) => read(file, target, offset, length, position),

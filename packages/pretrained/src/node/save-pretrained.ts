@@ -98,7 +98,16 @@ const requireNoCheckpoint = async (folder: string): Promise<void> => {
  * Additional memory: twice the largest tensor.
  * @throws PretrainedError if the folder already has a checkpoint, for arrays that do not match the model, and for
  * numbers that overflow in f16.
- * @example await savePretrained("checkpoints/mine", { ...pretrained, params: trained }, { dtype: "bf16" });
+ * @example
+ * ```ts
+ * const config = {
+ *   model_type: "llama", vocab_size: 9, hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1,
+ *   num_attention_heads: 2,
+ * };
+ * const fresh = await evaluate(modelOf(config).init, referenceBackend())(randomKey(1));
+ * await savePretrained("checkpoint", { config, ...fresh }, { dtype: "bf16" });
+ * console.log((await readConfig("checkpoint"))["model_type"]); // llama
+ * ```
  */
 export const savePretrained = async (
   folder: string,

@@ -8,7 +8,7 @@ import {
   routingRecordFromJson,
   type RoutingRecordJson,
   routingRecordToJson,
-} from "@skein/moe-parallel";
+} from "@skein/moe-parallel/routing";
 import { z } from "zod";
 
 export const routingFile = "routing.json";

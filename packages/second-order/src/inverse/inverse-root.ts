@@ -30,6 +30,12 @@ export interface InverseRootOptions {
  * @returns f32 [..., n, n]
  * @throws ShapeError for a matrix that is not square; ArgumentError for a p that is not positive and finite.
  * Cost: about 9n³ flops.
+ * @example
+ * ```ts
+ * const root = (a: Tensor) => inverseRoot(a, { p: 2 });
+ * const result = await evaluate(root, referenceBackend())(NdArray.from([4, 0, 0, 0.25], [2, 2]));
+ * console.log(result.toNumbers().map((value) => value.toFixed(2))); // ['0.50', '0.00', '0.00', '2.00']
+ * ```
  */
 export const inverseRoot = (a: Tensor, { p, ridge = 1e-6 }: InverseRootOptions): Tensor => {
   if (a.rank < 2 || a.shape.at(-2) !== a.shape.at(-1))

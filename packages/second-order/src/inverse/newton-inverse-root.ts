@@ -55,6 +55,12 @@ const eigenvalueBound = (a: Tensor): Tensor =>
  * @returns f32 [..., n, n]
  * @throws ShapeError for a matrix that is not square; ArgumentError for a p that is not a power of two.
  * Cost: steps · (2 + log₂ p) products, 2n³ flops each.
+ * @example
+ * ```ts
+ * const root = (a: Tensor) => newtonInverseRoot(a, { p: 2 });
+ * const result = await evaluate(root, referenceBackend())(NdArray.from([4, 0, 0, 0.25], [2, 2]));
+ * console.log(result.toNumbers().map((value) => value.toFixed(2))); // ['0.50', '0.00', '0.00', '2.00']
+ * ```
  * Source: Iannazzo 2006, doi 10.1137/050624790; as used by Anil et al. 2020, arXiv 2002.09018.
  */
 export const newtonInverseRoot = (a: Tensor, { p, ridge = 1e-6, steps = 30 }: NewtonInverseRootOptions): Tensor => {

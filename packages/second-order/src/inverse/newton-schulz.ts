@@ -46,6 +46,11 @@ export interface NewtonSchulzOptions {
  * @throws ShapeError for a vector.
  * Cost, per matrix with r the smaller and s the larger of n and m: the minimum of steps · (4r²·s + 2r³) and 4r²·s + (8
  * · steps − 6) · r³ flops.
+ * @example
+ * ```ts
+ * const orthogonal = await evaluate(newtonSchulz, referenceBackend())(NdArray.from([3, 0, 0, 5], [2, 2]));
+ * console.log(orthogonal.toNumbers().map(Math.round)); // [1, 0, 0, 1]
+ * ```
  * Source: Björck and Bowie 1971 for the iteration; K. Jordan 2024 for the quintic.
  */
 export const newtonSchulz = (

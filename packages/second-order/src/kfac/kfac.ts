@@ -92,7 +92,14 @@ const splitBias = (matrix: Tensor, { weight, bias }: LayerGradient): LayerGradie
  * @throws ArgumentError for an empty list of layers, and for options out of range.
  * Cost: `inputs² + outputs²` numbers per layer, once for the factors and once for the derived tensors; per step `2 ·
  * inputs · outputs · (inputs + outputs)` flops; per refresh see `FactorInverse`.
- * @example chain(kfac({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }))
+ * @example
+ * ```ts
+ * const loss = (params: { w: Tensor }, x: Tensor, y: Tensor) => mean(square(subtract(matmul(x, params.w), y)));
+ * const data = [{ w: NdArray.from([0, 0], [2, 1]) }, NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, 2], [2, 1])];
+ * const { layers } = findLayers(valueAndGrad(loss), data as never);
+ * const optimizer = chain(kfac({ layers, learningRate: 0.1 }), momentum({ learningRate: 0.1 }));
+ * console.log(layers[0]!.path, optimizer.observe !== undefined); // w true
+ * ```
  * Source: Martens and Grosse 2015, arXiv 1503.05671; the clip as in Pauloski et al. 2021, arXiv 2107.01739.
  */
 export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {

@@ -16,6 +16,12 @@ export interface FactorTimes {
  * independently. With a single rank, nothing is sent.
  *
  * @throws ArgumentError for no layers or ranks, and for times that are negative or not finite.
+ * @example
+ * ```ts
+ * const layers = ["a", "b"].map((path) => ({ path, numInputs: 4, numOutputs: 2 }));
+ * const times = { inverseSeconds: (size: number) => size ** 3, broadcastSeconds: (size: number) => size ** 2 };
+ * console.log(Object.keys(placeBalanced(layers, 2, times).layers)); // ['a', 'b']
+ * ```
  * Source: Shi, Zhang and Li 2021 (SPD-KFAC), arXiv 2107.06533. The released code compares sizes with a fixed bound, and
  * places only A; this implementation balances times of both factors.
  */

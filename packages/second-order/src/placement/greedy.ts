@@ -7,6 +7,10 @@ import type { InversePlacement, LayerPlacement } from "./inverse-placement.ts";
  * Returns the number of ranks that precondition each layer, for a fraction of all ranks: `max(1, P · fraction)`.
  *
  * @throws ArgumentError if the result is not an integer that divides P.
+ * @example
+ * ```ts
+ * console.log(gradientWorkers(0.5, 8)); // 4
+ * ```
  */
 export const gradientWorkers = (fraction: number, numRanks: number): number => {
   const workers = Math.max(1, numRanks * fraction);
@@ -32,6 +36,12 @@ export interface GreedyOptions {
  * to rows within the column: both factors together, or each separately.
  *
  * The maximum load of a column is at most 4/3 − 1/(3 · columns) of the optimum.
+ *
+ * @example
+ * ```ts
+ * const layers = ["a", "b"].map((path) => ({ path, numInputs: 4, numOutputs: 2 }));
+ * console.log(placeGreedily(layers, { numRanks: 2, workers: 1 }).workers); // 1
+ * ```
  * Source: Graham 1969 for the bound; Pauloski et al. 2021 (KAISA), arXiv 2107.01739, for the two levels.
  */
 export const placeGreedily = (

@@ -60,7 +60,14 @@ export const inverterOf = (
   return rankOfCoordinates({ row: typeof row === "number" ? row : 0, column }, numRanks, workers);
 };
 
-/** Placement in which all ranks invert all factors. */
+/**
+ * Placement in which all ranks invert all factors.
+ *
+ * @example
+ * ```ts
+ * console.log(placeEverywhere(["a", "b"], 2).layers["a"]!.input); // everywhere
+ * ```
+ */
 export const placeEverywhere = (paths: readonly string[], numRanks: number): InversePlacement => ({
   workers: numRanks,
   layers: Object.fromEntries(paths.map((path) => [path, { column: 0, input: "everywhere", gradient: "everywhere" }])),
@@ -115,6 +122,10 @@ export const checkTogether = ({ layers }: InversePlacement, paths: readonly stri
  * Place layers round-robin: rank i mod P inverts both factors of layer i, preconditions it, and sends the result to all
  * other ranks.
  *
+ * @example
+ * ```ts
+ * console.log(placeWholeLayers(["a", "b", "c"], 2).layers["b"]); // { column: 1, input: 0, gradient: 0 }
+ * ```
  * Source: Zhang, Shi and Li 2022 (DP-KFAC), IEEE TCC.
  */
 export const placeWholeLayers = (paths: readonly string[], numRanks: number): InversePlacement => ({
@@ -126,6 +137,10 @@ export const placeWholeLayers = (paths: readonly string[], numRanks: number): In
  * Place layers round-robin over the columns of a grid. The ranks of a column share the blocks of its factors,
  * precondition, and send the result to the other columns.
  *
+ * @example
+ * ```ts
+ * console.log(placeByBlocks(["a", "b"], 4, 2).workers); // 2
+ * ```
  * Source: the hybrid form of DP-KFAC, Zhang, Shi, Wang and Li 2022, arXiv 2206.15143.
  */
 export const placeByBlocks = (paths: readonly string[], numRanks: number, workers: number): InversePlacement => ({
@@ -141,6 +156,10 @@ export const placeByBlocks = (paths: readonly string[], numRanks: number, worker
 /**
  * Place layers round-robin: both factors of layer i on rank i mod P.
  *
+ * @example
+ * ```ts
+ * console.log(placeRoundRobin(["a", "b", "c"], 2).layers["a"]); // { column: 0, input: 0, gradient: 0 }
+ * ```
  * Source: Osawa et al. 2019, CVPR; Pauloski et al. 2020, SC.
  */
 export const placeRoundRobin = (paths: readonly string[], numRanks: number): InversePlacement => ({

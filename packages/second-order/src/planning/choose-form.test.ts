@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { placeBalanced } from "../placement/balanced-broadcast.ts";
 import { placeEverywhere } from "../placement/inverse-placement.ts";
 import { sideName } from "../statistics/collect.ts";
-import { chooseForm, equivalentForms, type KfacForm, placeForm, type PredictedForm } from "./choose-form.ts";
+import { planKfacForms, equivalentForms, type KfacForm, placeForm, type PredictedForm } from "./choose-form.ts";
 import { factorsInOrder, formStages, inverseStages, meanStepSeconds, type StageOptions } from "./form-stages.ts";
 import type { PlannedLayer, StageTimes } from "./stage-times.ts";
 
@@ -216,11 +216,11 @@ describe("the variant spd", () => {
   });
 });
 
-describe("chooseForm", () => {
+describe("planKfacForms", () => {
   test("its first result is the best of all requested variants", () => {
     fc.assert(
       fc.property(scenes, fc.integer({ min: 1, max: 9 }), (scene, inverseEvery) => {
-        const predicted = chooseForm({ ...scene, inverseEvery });
+        const predicted = planKfacForms({ ...scene, inverseEvery });
         const forms = equivalentForms(scene.numRanks);
         expect(new Set(predicted.map(({ form }) => JSON.stringify(form)))).toEqual(
           new Set(forms.map((form) => JSON.stringify(form))),
@@ -240,11 +240,11 @@ describe("chooseForm", () => {
   test("sorts the simplest first among equals: all are equal on one rank, and if nothing takes time", () => {
     fc.assert(
       fc.property(scenes, (scene) => {
-        expect(chooseForm({ ...scene, numRanks: 1 })[0].form).toEqual({ kind: "d" });
+        expect(planKfacForms({ ...scene, numRanks: 1 })[0].form).toEqual({ kind: "d" });
         const free = timesOf({ factor: 0, pass: 0, inverse: 0, startup: 0, perElement: 0 });
         const nothing = { ...free, preconditionSeconds: () => 0 };
         expect(
-          chooseForm({ ...scene, times: nothing, forms: equivalentForms(scene.numRanks).toReversed() })[0].form,
+          planKfacForms({ ...scene, times: nothing, forms: equivalentForms(scene.numRanks).toReversed() })[0].form,
         ).toEqual({ kind: "d" });
       }),
     );
@@ -256,16 +256,18 @@ describe("chooseForm", () => {
       numRanks: 2,
       times: timesOf({ factor: 50, pass: 0, inverse: 50, startup: 1, perElement: 1 }),
     };
-    expect(chooseForm(options).some(({ form }) => form.kind === "dp")).toBe(false);
-    expect(chooseForm({ ...options, forms: [...equivalentForms(2), { kind: "dp" }] })[0].form).toEqual({ kind: "dp" });
-    expect(() => chooseForm({ ...options, forms: [] })).toThrow(/no forms were given/);
-    expect(() => chooseForm({ ...options, forms: [{ kind: "kaisa", fraction: 0.8 }] })).toThrow(/do not divide/);
+    expect(planKfacForms(options).some(({ form }) => form.kind === "dp")).toBe(false);
+    expect(planKfacForms({ ...options, forms: [...equivalentForms(2), { kind: "dp" }] })[0].form).toEqual({
+      kind: "dp",
+    });
+    expect(() => planKfacForms({ ...options, forms: [] })).toThrow(/no forms were given/);
+    expect(() => planKfacForms({ ...options, forms: [{ kind: "kaisa", fraction: 0.8 }] })).toThrow(/do not divide/);
   });
 
   test("fast communication distributes the work, slow communication keeps it local", () => {
     const layers = [layerOf(0, 30, 30), layerOf(1, 30, 30), layerOf(2, 30, 30)];
     const best = (startup: number, perElement: number): string =>
-      chooseForm({
+      planKfacForms({
         layers,
         numRanks: 3,
         times: timesOf({ factor: 1, pass: 0, inverse: 5, startup, perElement }),

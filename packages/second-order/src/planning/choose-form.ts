@@ -39,6 +39,11 @@ export type KfacForm =
  * cost of an inverse.
  *
  * @throws ArgumentError for a fraction without an integer number of gradient workers that divides the ranks.
+ * @example
+ * ```ts
+ * const layers = [{ path: "a", numInputs: 4, numOutputs: 2, kind: "linear" }] as const;
+ * console.log(placeForm({ kind: "mpd" }, { layers, numRanks: 2 }).factors); // mean
+ * ```
  */
 export const placeForm = (
   form: KfacForm,
@@ -85,7 +90,14 @@ export interface PredictedForm extends FormPlacement {
 /** Variants in order of increasing complexity. */
 const kinds: readonly KfacForm["kind"][] = ["d", "mpd", "spd", "kaisa", "pad", "dp", "dp-hybrid"];
 
-/** Returns all variants with equal results for `numRanks` ranks; excludes `dp` and `dp-hybrid`. */
+/**
+ * Returns all variants with equal results for `numRanks` ranks; excludes `dp` and `dp-hybrid`.
+ *
+ * @example
+ * ```ts
+ * console.log(new Set(equivalentForms(4).map(({ kind }) => kind)).size); // 5
+ * ```
+ */
 export const equivalentForms = (numRanks: number): readonly KfacForm[] => {
   const fractions = Array.from({ length: numRanks }, (_, i) => numRanks - i)
     .filter((workers) => numRanks % workers === 0)
@@ -96,7 +108,7 @@ export const equivalentForms = (numRanks: number): readonly KfacForm[] => {
   ];
 };
 
-export interface ChooseFormOptions extends StageOptions, RefreshIntervals {
+export interface PlanKfacFormsOptions extends StageOptions, RefreshIntervals {
   /** Variants to compare. Default: `equivalentForms`. Other variants must be listed, because their results differ. */
   readonly forms?: readonly KfacForm[];
 }
@@ -109,9 +121,22 @@ export interface ChooseFormOptions extends StageOptions, RefreshIntervals {
  *
  * @throws ArgumentError for an empty list of variants, and under the conditions of `formStages`, `placeForm` and
  *   `meanStepSeconds`.
- * @example const [best] = chooseForm({ layers, numRanks: 4, times, inverseEvery: 10 });
+ * @example
+ * ```ts
+ * const layers = ["a", "b"].map((path) => ({ path, numInputs: 64, numOutputs: 32, kind: "linear" }) as const);
+ * const times = {
+ *   factorSeconds: () => 1e-4,
+ *   inverseSeconds: (size: number) => 1e-9 * size ** 3,
+ *   preconditionSeconds: () => 1e-5,
+ *   allReduceSeconds: (elements: number) => 1e-5 + 1e-9 * elements,
+ *   reduceSeconds: (elements: number) => 1e-5 + 1e-9 * elements,
+ *   broadcastSeconds: (elements: number) => 1e-5 + 1e-9 * elements,
+ * };
+ * const [best] = planKfacForms({ layers, numRanks: 4, times, inverseEvery: 10 });
+ * console.log(best.meanStepSeconds > 0); // true
+ * ```
  */
-export const chooseForm = (options: ChooseFormOptions): readonly [PredictedForm, ...PredictedForm[]] => {
+export const planKfacForms = (options: PlanKfacFormsOptions): readonly [PredictedForm, ...PredictedForm[]] => {
   const { numRanks, forms = equivalentForms(numRanks) } = options;
   const predicted = forms
     .toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
@@ -122,6 +147,6 @@ export const chooseForm = (options: ChooseFormOptions): readonly [PredictedForm,
     })
     .toSorted((a, b) => a.meanStepSeconds - b.meanStepSeconds);
   const [best, ...others] = predicted;
-  if (best === undefined) throw new ArgumentError("chooseForm: no forms were given; give at least one");
+  if (best === undefined) throw new ArgumentError("planKfacForms: no forms were given; give at least one");
   return [best, ...others];
 };

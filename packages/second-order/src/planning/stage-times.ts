@@ -32,7 +32,14 @@ export interface StageTimes {
 export const sizeOf = ({ numInputs, numOutputs }: PlannedLayer, side: LayerSide): number =>
   side === "input" ? numInputs : numOutputs;
 
-/** Number of floats sent for a factor, and for its inverse: triangles of its blocks, or a diagonal. */
+/**
+ * Number of floats sent for a factor, and for its inverse: triangles of its blocks, or a diagonal.
+ *
+ * @example
+ * ```ts
+ * console.log(factorElements({ path: "a", numInputs: 4, numOutputs: 2, kind: "linear" }, "input")); // 10
+ * ```
+ */
 export const factorElements = (layer: PlannedLayer, side: LayerSide, blockSize?: number): number =>
   statisticElements(factorShape(layer, side, blockSize));
 

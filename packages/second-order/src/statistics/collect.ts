@@ -40,7 +40,14 @@ class StatisticsStore {
   }
 }
 
-/** Returns a collector that keeps a rank's own statistics unchanged. */
+/**
+ * Returns a collector that keeps a rank's own statistics unchanged.
+ *
+ * @example
+ * ```ts
+ * console.log(ownStatistics().finish()); // {}
+ * ```
+ */
 export const ownStatistics = (): StatisticsCollector => {
   const store = new StatisticsStore();
   return {
@@ -66,7 +73,14 @@ export const meanOverParts = (
   finish: () => collector.finish(),
 });
 
-/** Name of one side of a layer in a bucket plan: `blocks.0.query:input`. */
+/**
+ * Name of one side of a layer in a bucket plan: `blocks.0.query:input`.
+ *
+ * @example
+ * ```ts
+ * console.log(sideName("head.weight", "input")); // head.weight:input
+ * ```
+ */
 export const sideName = (path: string, side: LayerSide): string => `${path}:${side}`;
 
 /** Returns a function that, for consecutive items, returns whether an item completes a bucket. */
@@ -84,6 +98,11 @@ const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
  * Returns the buckets in which `meanStatistics` sends sides in this order, without a plan.
  *
  * @param sides sides with `elements`, the number of floats sent for each.
+ * @example
+ * ```ts
+ * const sides = [{ name: "a", elements: 2 }, { name: "b", elements: 1 }, { name: "c", elements: 9 }];
+ * console.log(bucketsInOrder(sides, 12)); // [['a', 'b'], ['c']]
+ * ```
  */
 export const bucketsInOrder = (
   sides: readonly { readonly name: string; readonly elements: number }[],
@@ -167,6 +186,11 @@ export const statisticElements = (shape: readonly number[]): number =>
  * @throws ArgumentError for a plan that omits a side or repeats one.
  * Cost: one all-reduce per bucket, of its statistics with one triangle per matrix; or one reduce per owner in the
  * bucket.
+ * @example
+ * ```ts
+ * const collector = meanStatistics({ axis: "data", bucketBytes: 2 ** 20 });
+ * console.log(collector.finish()); // {}
+ * ```
  */
 export const meanStatistics = ({
   axis,

@@ -83,6 +83,11 @@ export interface CovarianceOptions {
  * Cost: `inputs² · rows` and `outputs² · rows` multiplications, divided by the number of blocks; `n(n + 1)/2` numbers
  * sent per block.
  * @throws ArgumentError for options out of range.
+ * @example
+ * ```ts
+ * const statistic = covarianceStatistic({ positions: "reduce" });
+ * console.log(statistic.degree); // 2
+ * ```
  * Source: Martens and Grosse 2015, arXiv 1503.05671; Grosse and Martens 2016, arXiv 1602.01407, for convolutions;
  * Zhang, Shi, Wang and Li 2022, arXiv 2206.15143, for blocks.
  */
@@ -104,7 +109,14 @@ export const covarianceStatistic = ({
   };
 };
 
-/** Returns the shape of a factor: a diagonal, a matrix, or blocks of a matrix. */
+/**
+ * Returns the shape of a factor: a diagonal, a matrix, or blocks of a matrix.
+ *
+ * @example
+ * ```ts
+ * console.log(factorShape({ kind: "linear", numInputs: 4, numOutputs: 2 }, "input")); // [4, 4]
+ * ```
+ */
 export const factorShape = (
   layer: Pick<Layer, "kind" | "numInputs" | "numOutputs">,
   side: LayerSide,

@@ -19,6 +19,10 @@ const gradientMean: SideStatistic = (_, rows, { meanOver }) => {
  * Patches of a convolution are never created: their mean is the mean of each tap of the mean image.
  *
  * Cost: one read of both; `inputs + outputs` numbers sent.
+ * @example
+ * ```ts
+ * console.log(meanStatistic.degree); // 1
+ * ```
  * Source: Zhang et al. 2023 (Eva), ICLR.
  */
 export const meanStatistic: Statistic = {

@@ -30,7 +30,13 @@ type Step<Args extends readonly unknown[], Result> = (...args: Args) => Result;
  * @param step differentiates the loss: `(params, batch) => valueAndGrad(loss)(params, batch)`. Parameters must be the
  *   first argument.
  * @param args specs or arrays of the step's arguments.
- * @example const { layers } = findLayers(valueAndGrad(loss), [params, batch]);
+ * @example
+ * ```ts
+ * const loss = (params: { w: Tensor }, x: Tensor) => mean(square(matmul(x, params.w)));
+ * const params = { w: NdArray.from([0, 0], [2, 1]) };
+ * const { layers } = findLayers(valueAndGrad(loss), [params, NdArray.from([1, 2], [1, 2])] as never);
+ * console.log(layers.map(({ path, kind }) => `${path}: ${kind}`)); // ['w: linear']
+ * ```
  */
 export const findLayers = <Args extends readonly unknown[]>(
   step: Step<Args, unknown>,
@@ -92,6 +98,20 @@ const requireSamples = (layer: Layer, rows: readonly LayerRows[], samples: numbe
  * @param step function as in `findLayers`; must use no tensors except its arguments.
  * @returns the result of the step, and the statistics from the collector.
  * @throws ArgumentError if the rows of a layer cannot be assigned to samples, for statistics that need it.
+ * @example
+ * ```ts
+ * const loss = (params: { w: Tensor }, x: Tensor) => mean(square(matmul(x, params.w)));
+ * const step = (w: Tensor, x: Tensor) => {
+ *   const { statistics } = observeLayers(valueAndGrad(loss), [{ w }, x], {
+ *     statistic: meanStatistic, // means of inputs and of output gradients
+ *     samples: 2,
+ *     collector: ownStatistics(),
+ *   });
+ *   return statistics["w"]!.input!;
+ * };
+ * const x = NdArray.from([1, 2, 3, 4], [2, 2]);
+ * console.log((await evaluate(step, referenceBackend())(NdArray.from([1, 1], [2, 1]), x)).toNumbers()); // [2, 3]
+ * ```
  */
 export const observeLayers = <Args extends readonly unknown[], Result>(
   step: Step<Args, Result>,

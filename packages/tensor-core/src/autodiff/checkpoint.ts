@@ -14,8 +14,13 @@ import { currentTrace } from "../graph/emit.ts";
  * a product and a sum in the same fused kernel are rounded once, and checkpoints may change which nodes are fused.
  *
  * Cost: up to one more forward pass of `fn`. `checkpoint` has no effect without differentiation.
+ * @example
+ * ```ts
+ * const block = checkpoint((x: Tensor) => tanh(tanh(x))); // intermediate values are recomputed in the backward pass
+ * const gradient = (x: Tensor) => valueAndGrad((y: Tensor) => sum(block(y)))(x)[1];
+ * console.log((await evaluate(gradient, referenceBackend())(NdArray.from([0]))).toNumbers()); // [1]
+ * ```
  * Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174; `jax.checkpoint`.
- * @example const y = blocks.reduce((x, block) => checkpoint(applyBlock)(block, x), embedded);
  */
 export const checkpoint = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,

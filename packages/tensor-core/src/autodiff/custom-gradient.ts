@@ -91,7 +91,12 @@ const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tenso
  * `fn` reads a differentiated tensor that is not one of its arguments.
  *
  * Cost: none; the graph has no additional nodes.
- * @example const roundStraightThrough = customGradient((x: Tensor) => round(x), ({ cotangents }) => [cotangents]);
+ * @example
+ * ```ts
+ * const roundStraightThrough = customGradient((x: Tensor) => round(x), ({ cotangents }) => [cotangents]);
+ * const gradient = (x: Tensor) => valueAndGrad((y: Tensor) => sum(roundStraightThrough(y)))(x)[1];
+ * console.log((await evaluate(gradient, referenceBackend())(NdArray.from([1.4, 2.6]))).toNumbers()); // [1, 1]
+ * ```
  */
 export const customGradient = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,

@@ -33,7 +33,12 @@ export interface TapOptions {
  * @param name Name of the value, unique among the taps of the function.
  * @returns A tensor equal to `x`, which the following computation must use instead of `x`.
  * @throws ArgumentError for a name that is already used.
- * @example const hidden = relu(tap("hidden", dense(params, x)));
+ * @example
+ * ```ts
+ * const loss = (x: Tensor) => sum(square(tap("hidden", multiply(x, 2))));
+ * const step = (x: Tensor) => valueAndGrad(loss, { taps: true })(x).taps["hidden"]!.value;
+ * console.log((await evaluate(step, referenceBackend())(NdArray.from([1, 2]))).toNumbers()); // [2, 4]
+ * ```
  */
 export const tap = (name: string, x: Tensor): Tensor => {
   const { taps } = requireOperands("tap", [x], {});

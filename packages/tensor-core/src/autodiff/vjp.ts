@@ -51,6 +51,14 @@ const freshPrimals = <P>(primals: P): P => {
  * @returns `value`, and `pullback`, which maps a tree of cotangents to a tree of gradients like `primals`, inside the
  * same trace. The cotangents must have the tree structure, dtypes and shapes of `value`; otherwise `pullback` throws
  * ShapeError or ArgumentError.
+ * @example
+ * ```ts
+ * const pull = (x: Tensor) => {
+ *   const { value, pullback } = vjp(square, x);
+ *   return pullback(onesLike(value));
+ * };
+ * console.log((await evaluate(pull, referenceBackend())(NdArray.from([1, 2]))).toNumbers()); // [2, 4]
+ * ```
  */
 export const vjp = <P, Result>(
   fn: (primals: P) => Result,
@@ -129,8 +137,14 @@ export interface ValueAndGrad {
  *
  * @param options With `taps: true`, the function returns `{ value, grads, taps }`, where `taps` has the values named by
  * `tap` in `fn`, and their cotangents.
- * @example const [loss, gradients] = valueAndGrad(model.loss)(params, batch);
  * @example const { taps } = valueAndGrad(loss, { taps: true })(params, batch); taps["hidden"].cotangent
+ * @example
+ * ```ts
+ * const loss = ({ w }: { w: Tensor }) => sum(square(w));
+ * const step = (w: Tensor) => valueAndGrad(loss)({ w });
+ * const [value, gradients] = await evaluate(step, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(value.item(), gradients.w.toNumbers()); // 5 [2, 4]
+ * ```
  */
 export const valueAndGrad: ValueAndGrad = (<P, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => Tensor,
@@ -161,6 +175,14 @@ export interface ValueAndGradWithAux {
 /**
  * Like `valueAndGrad`, for a function that returns its loss and a tree of auxiliary results through which no gradient
  * flows. Further elements of the returned list are ignored.
+ *
+ * @example
+ * ```ts
+ * const loss = ({ w }: { w: Tensor }) => [sum(square(w)), { largest: reduceMax(w) }] as const;
+ * const step = (w: Tensor) => valueAndGradWithAux(loss)({ w });
+ * const [value, { largest }, gradients] = await evaluate(step, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(value.item(), largest.item(), gradients.w.toNumbers()); // 5 2 [2, 4]
+ * ```
  */
 export const valueAndGradWithAux: ValueAndGradWithAux = (<P, Aux, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],

@@ -27,7 +27,18 @@ export interface CollectivePlan {
   readonly pairs?: readonly (readonly [from: number, to: number])[];
 }
 
-/** Create the request of a collective node. @throws InvariantError for a malformed node. */
+/**
+ * Create the request of a collective node. @throws InvariantError for a malformed node.
+ *
+ * @example
+ * ```ts
+ * const options = { mesh: { data: 2 }, place: { data: 0 } };
+ * const { graph } = trace((x: Tensor) => allReduce(x, "data"), [{ dtype: "f32", shape: [4] }], options);
+ * const prepared = optimize(graph);
+ * const start = prepared.nodes.find(({ params }) => params["collective"] !== undefined)!;
+ * console.log(planCollective(prepared, start).inputBytes); // [16]
+ * ```
+ */
 export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   const { collective, axis, axisSize, reduction, root, pairs, priority } = node.params;
   const op = String(collective);

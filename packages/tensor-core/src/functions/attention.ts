@@ -58,9 +58,16 @@ const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOp
  * Cost: 4·B·H·Tq·Tk·D flops, half of that if causal, and less if key lengths are shorter; the backward pass needs 2.5
  * times as many. Memory in addition to the operands: B·H·Tq values.
  * @throws ShapeError if shapes or dtypes do not match. ArgumentError for query starts without `causal`.
+ * @example
+ * ```ts
+ * const q = NdArray.from([1, 1], [1, 2, 1, 1]);
+ * const k = NdArray.from([0, 0], [1, 2, 1, 1]);
+ * const v = NdArray.from([2, 4], [1, 2, 1, 1]);
+ * const apply = (q: Tensor, k: Tensor, v: Tensor) => attention(q, k, v, { causal: true });
+ * const result = await evaluate(apply, referenceBackend())(q, k, v);
+ * console.log(result.toNumbers()); // [2, 4]
+ * ```
  * Source: Dao et al. 2022, arXiv 2205.14135; Ainslie et al. 2023, arXiv 2305.13245, for grouped heads.
- * @example const out = attention(q, keys, values, { causal: true, keyLengths, queryStarts: subtract(keyLengths,
- * newTokens) });
  */
 export const attention = (q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions = {}): Tensor => {
   requireOperands("attention", [q, k, v]);

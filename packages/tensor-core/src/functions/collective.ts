@@ -58,7 +58,16 @@ const checkRank = (op: string, name: string, rank: number, axis: string): void =
   }
 };
 
-/** Return this rank's coordinate along a mesh axis, an i32 scalar. */
+/**
+ * Return this rank's coordinate along a mesh axis, an i32 scalar.
+ *
+ * @example
+ * ```ts
+ * // One rank; a mesh gives more ranks.
+ * const result = await evaluate(() => axisIndex("data"), referenceBackend())();
+ * console.log(result.item()); // 0
+ * ```
+ */
 export const axisIndex = (axis: string): Tensor => {
   const worldSize = axisSize(axis);
   return worldSize === 1 ? full([], 0, "i32") : emitOne("axis-index", [], { axis, axisSize: worldSize });
@@ -69,6 +78,13 @@ export const axisIndex = (axis: string): Tensor => {
  * Gradients flow only for "sum".
  *
  * Cost: 2(P−1)/P of the bytes of `x` sent per rank.
+ * @example
+ * ```ts
+ * // One rank; a mesh gives more ranks.
+ * const apply = (x: Tensor) => allReduce(x, "data");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
  */
 export const allReduce = (
   x: Tensor,
@@ -81,7 +97,17 @@ export const allReduce = (
   return params.axisSize === 1 ? x : emitOne("all-reduce", [x], { ...params, reduction });
 };
 
-/** Compute the mean of `x` over the ranks of `axis`, f32: the sum times 1/P. */
+/**
+ * Compute the mean of `x` over the ranks of `axis`, f32: the sum times 1/P.
+ *
+ * @example
+ * ```ts
+ * // One rank; a mesh gives more ranks.
+ * const apply = (x: Tensor) => allReduceMean(x, "data");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
+ */
 export const allReduceMean = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
   const sum = allReduce(x, axis, "sum", options);
   return sum === x ? x : multiply(sum, 1 / axisSize(axis));
@@ -90,6 +116,14 @@ export const allReduceMean = (x: Tensor, axis: string, options: CollectiveOption
 /**
  * Reduce `x`, `[P·n, …]`, over all ranks, and return chunk r of the result, `[n, …]`, on rank r. Cost: (P−1)/P of the
  * bytes of `x` sent per rank.
+ *
+ * @example
+ * ```ts
+ * // One rank; a mesh gives more ranks.
+ * const apply = (x: Tensor) => reduceScatter(x, "data");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
  */
 export const reduceScatter = (
   x: Tensor,
@@ -105,6 +139,14 @@ export const reduceScatter = (
 /**
  * Concatenate the operands `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the
  * bytes of `x` sent per rank.
+ *
+ * @example
+ * ```ts
+ * // One rank; a mesh gives more ranks.
+ * const apply = (x: Tensor) => allGather(x, "data");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
  */
 export const allGather = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
   const params = paramsOf("allGather", [x], axis, options);
@@ -114,6 +156,14 @@ export const allGather = (x: Tensor, axis: string, options: CollectiveOptions = 
 /**
  * Split dimension 0 into P chunks and send chunk r to rank r; chunk r of the result is received from rank r. Cost:
  * (P−1)/P of the bytes of `x` sent per rank.
+ *
+ * @example
+ * ```ts
+ * // One rank; a mesh gives more ranks.
+ * const apply = (x: Tensor) => allToAll(x, "data");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
  */
 export const allToAll = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
   const params = paramsOf("allToAll", [x], axis, options);
@@ -163,7 +213,17 @@ export const raggedAllToAll = (x: Tensor, rows: Tensor, axis: string, options: C
 export const raggedAllGather = (x: Tensor, rows: Tensor, axis: string, options: CollectiveOptions = {}): RaggedResult =>
   ragged("ragged-all-gather", x, rows, paramsOf("raggedAllGather", [x, rows], axis, options));
 
-/** Copy `x` of rank `root` to all ranks of `axis`. */
+/**
+ * Copy `x` of rank `root` to all ranks of `axis`.
+ *
+ * @example
+ * ```ts
+ * // One rank; a mesh gives more ranks.
+ * const apply = (x: Tensor) => broadcastFromRoot(x, "data");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
+ */
 export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   checkRank("broadcast", "root", root, axis);
   const params = paramsOf("broadcast", [x], axis, options);
@@ -178,7 +238,13 @@ export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: Co
  * Cost: each rank sends the bytes of `x`, about half of the traffic of `allReduce`.
  *
  * @throws ArgumentError if `root` is not a rank of the axis.
- * @example const factor = reduceToRoot(ownFactor, "data", owner); // rank `owner` inverts it
+ * @example
+ * ```ts
+ * // In a mesh, rank 0 of the axis gets the sum.
+ * const apply = (x: Tensor) => reduceToRoot(x, "data");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
  */
 export const reduceToRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   checkRank("reduceToRoot", "root", root, axis);
@@ -188,6 +254,14 @@ export const reduceToRoot = (x: Tensor, axis: string, root = 0, options: Collect
 
 /**
  * Compute the mean of `x` over the ranks of `axis` on rank `root`, f32: the sum times 1/P. Other ranks return zeros.
+ *
+ * @example
+ * ```ts
+ * // One rank; a mesh gives more ranks.
+ * const apply = (x: Tensor) => reduceMeanToRoot(x, "data");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
  */
 export const reduceMeanToRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   const sum = reduceToRoot(x, axis, root, options);
@@ -198,7 +272,13 @@ export const reduceMeanToRoot = (x: Tensor, axis: string, root = 0, options: Col
  * Point-to-point transfer: for each pair, rank `to` receives `x` of rank `from`. Ranks without a sender return zeros.
  *
  * @param pairs Sender and receiver ranks. Each rank occurs at most once as `from` and at most once as `to`.
- * @example sendReceive(x, "pipeline", [[0, 1], [1, 2], [2, 3]]); // pass x on to the next stage
+ * @example
+ * ```ts
+ * // In a mesh with 4 stages, [[0, 1], [1, 2], [2, 3]] passes x to the next stage.
+ * const apply = (x: Tensor) => sendReceive(x, "pipeline", [[0, 0]]);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
  */
 export const sendReceive = (
   x: Tensor,

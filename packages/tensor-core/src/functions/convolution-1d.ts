@@ -93,7 +93,15 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
  * @returns [N, T', O], T' as in `conv2d`.
  * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError if a stride, padding or
  * dilation is out of range.
- * @example conv1d(x, w, { padding: [2, 0] }) // with 3 taps: causal, no output depends on later inputs
+ * @example
+ * ```ts
+ * // Three taps, causal: no output depends on later inputs.
+ * const x = NdArray.from([1, 2, 3, 4], [1, 4, 1]);
+ * const w = NdArray.from([1, 1, 1], [3, 1, 1]);
+ * const apply = (x: Tensor, w: Tensor) => conv1d(x, w, { padding: [2, 0] });
+ * const result = await evaluate(apply, referenceBackend())(x, w);
+ * console.log(result.toNumbers()); // [1, 3, 6, 9]
+ * ```
  */
 export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tensor => {
   checkOptions("conv1d(x, w)", options, conv1dNames);
@@ -110,6 +118,14 @@ export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tenso
  * @returns [N, T', O] with T' = (T − 1)·stride + (width − 1)·dilation + 1 − padding + outputPadding; with "same", T' =
  * T·stride.
  * @throws the same errors as `convTranspose2d`.
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 2], [1, 2, 1]);
+ * const w = NdArray.from([1, 1], [2, 1, 1]);
+ * const apply = (x: Tensor, w: Tensor) => convTranspose1d(x, w, { stride: 2 });
+ * const result = await evaluate(apply, referenceBackend())(x, w);
+ * console.log(result.toNumbers()); // [1, 1, 2, 2]
+ * ```
  */
 export const convTranspose1d = (x: Tensor, w: Tensor, options: ConvTranspose1dOptions = {}): Tensor => {
   checkOptions("convTranspose1d(x, w)", options, transposedNames);

@@ -60,6 +60,14 @@ export const withBias = (
  * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError if a stride, padding or
  * dilation is out of range.
  * Cost: 2·N·H'·W'·O·height·width·C/groups flops.
+ * @example
+ * ```ts
+ * const x = NdArray.from(Array(16).fill(1), [1, 4, 4, 1]);
+ * const w = NdArray.from(Array(18).fill(1), [3, 3, 1, 2]);
+ * const apply = (x: Tensor, w: Tensor) => conv2d(x, w, { padding: 1 });
+ * const result = await evaluate(apply, referenceBackend())(x, w);
+ * console.log(result.shape); // [1, 4, 4, 2]
+ * ```
  */
 export const conv2d = (x: Tensor, w: Tensor, options: Conv2dOptions = {}): Tensor => {
   checkOptions("conv2d(x, w)", options, optionNames);

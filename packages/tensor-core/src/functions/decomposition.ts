@@ -37,6 +37,11 @@ export interface TriangularSolveOptions {
  * @returns f32 [..., n, n], zero above the diagonal. If a matrix is not positive definite, all entries l[i][j] with i ≥
  * j ≥ p are NaN, where p is the index of the first pivot that is not positive. The columns before p are correct.
  * Cost: n³/3 flops per matrix.
+ * @example
+ * ```ts
+ * const result = await evaluate(cholesky, referenceBackend())(NdArray.from([4, 2, 2, 5], [2, 2]));
+ * console.log(result.toNumbers()); // [2, 0, 1, 2]
+ * ```
  */
 export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
 
@@ -47,6 +52,14 @@ export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
  * @param b f32 [..., n, m]. Leading dimensions broadcast as in `add`.
  * @returns f32 [..., n, m].
  * Cost: n²·m flops per matrix.
+ * @example
+ * ```ts
+ * const l = NdArray.from([2, 0, 1, 4], [2, 2]);
+ * const b = NdArray.from([2, 5], [2, 1]);
+ * const apply = (l: Tensor, b: Tensor) => triangularSolve(l, b, { lower: true, transpose: false });
+ * const result = await evaluate(apply, referenceBackend())(l, b);
+ * console.log(result.toNumbers()); // [1, 1]
+ * ```
  */
 export const triangularSolve = (l: Tensor, b: Tensor, options: TriangularSolveOptions): Tensor => {
   const {
@@ -65,13 +78,31 @@ export const triangularSolve = (l: Tensor, b: Tensor, options: TriangularSolveOp
   return emitOne("triangular-solve", stretched, { lower, transpose, unitDiagonal });
 };
 
-/** Solve `a x = b` by two triangular solves, given the Cholesky factor `l` of `a`. Cost: 2·n²·m flops per matrix. */
+/**
+ * Solve `a x = b` by two triangular solves, given the Cholesky factor `l` of `a`. Cost: 2·n²·m flops per matrix.
+ *
+ * @example
+ * ```ts
+ * const a = NdArray.from([4, 0, 0, 2], [2, 2]);
+ * const b = NdArray.from([4, 4], [2, 1]);
+ * const apply = (a: Tensor, b: Tensor) => choleskySolve(cholesky(a), b);
+ * const result = await evaluate(apply, referenceBackend())(a, b);
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
+ */
 export const choleskySolve = (l: Tensor, b: Tensor): Tensor =>
   triangularSolve(l, triangularSolve(l, b, { lower: true, transpose: false }), { lower: true, transpose: true });
 
 /**
  * Compute the inverse `a⁻¹`, given the Cholesky factor `l` of `a`. For one product with the inverse, `choleskySolve` is
  * cheaper and more accurate.
+ *
+ * @example
+ * ```ts
+ * const apply = (a: Tensor) => inverseFromCholesky(cholesky(a));
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([4, 0, 0, 2], [2, 2]));
+ * console.log(result.toNumbers().map((value) => value.toFixed(2))); // ['0.25', '0.00', '0.00', '0.50']
+ * ```
  */
 export const inverseFromCholesky = (l: Tensor): Tensor => {
   requireOperands("inverseFromCholesky", [l]);
@@ -102,7 +133,12 @@ export interface Eigendecomposition {
  * Cost: about 17/3·n³ flops per matrix.
  *
  * @throws ShapeError if the operand is not square or not f32.
- * @example const { values, vectors } = eigh(matmul(x, x, { transposeA: true }));
+ * @example
+ * ```ts
+ * const apply = (a: Tensor) => eigh(a).values;
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([2, 1, 1, 2], [2, 2]));
+ * console.log(result.toNumbers().map(Math.round)); // [1, 3]
+ * ```
  */
 export const eigh = (a: Tensor): Eigendecomposition => {
   const [values, vectors] = emit("eigh", [a]) as [Tensor, Tensor];
@@ -127,7 +163,12 @@ export interface QrFactors {
  * Cost: 4·m²·(n − m/3) flops per matrix.
  *
  * @throws ShapeError if there are fewer rows than columns, or if the operand is not f32.
- * @example const { q } = qr(normal(key, [512, 32]));
+ * @example
+ * ```ts
+ * const apply = (a: Tensor) => qr(a).q;
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([3, 0, 4, 5], [2, 2]));
+ * console.log(result.toNumbers().map((value) => Math.abs(value).toFixed(1))); // ['0.6', '0.8', '0.8', '0.6']
+ * ```
  */
 export const qr = (a: Tensor): QrFactors => {
   const [q, r] = emit("qr", [a]) as [Tensor, Tensor];

@@ -30,6 +30,14 @@ const startsOf = (op: string, starts: Starts): Tensor => {
  * @param sizes Size of the slice along each dimension, from 0 to the size of `x`.
  * Cost: each element of the result is read and written once.
  * @throws ShapeError if starts or sizes do not match `x`.
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 2, 3, 4]);
+ * const at = NdArray.from([1], [], "i32");
+ * const apply = (x: Tensor, at: Tensor) => dynamicSlice(x, [at], [2]);
+ * const result = await evaluate(apply, referenceBackend())(x, at);
+ * console.log(result.toNumbers()); // [2, 3]
+ * ```
  */
 export const dynamicSlice = (x: Tensor, starts: Starts, sizes: Shape): Tensor => {
   requireOperands("dynamicSlice", [x]);
@@ -45,7 +53,14 @@ export const dynamicSlice = (x: Tensor, starts: Starts, sizes: Shape): Tensor =>
  *
  * @param update Tensor with the dtype and number of dimensions of `x`; no dimension is larger than that of `x`.
  * @throws ShapeError if the update or starts do not match `x`.
- * @example const keys = dynamicUpdateSlice(cache, newKey, [0, 0, position, 0]);
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 2, 3, 4]);
+ * const update = NdArray.from([9]);
+ * const apply = (x: Tensor, update: Tensor) => dynamicUpdateSlice(x, update, [1]);
+ * const result = await evaluate(apply, referenceBackend())(x, update);
+ * console.log(result.toNumbers()); // [1, 9, 3, 4]
+ * ```
  */
 export const dynamicUpdateSlice = (x: Tensor, update: Tensor, starts: Starts): Tensor => {
   requireOperands("dynamicUpdateSlice", [x, update]);

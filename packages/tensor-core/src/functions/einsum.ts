@@ -142,9 +142,15 @@ const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>
  *
  * @param operands f32 tensors, one per operand in the expression.
  * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match it.
- * @example einsum("bthk,bshk->bhts", queries, keys) // scores of attention
  * Cost: operands are multiplied in pairs, in each step the pair with the fewest multiplications. A pair that sums over
  * a shared dimension is a matrix product; operands whose dimensions are stored in another order are transposed first.
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 2, 3, 4], [2, 2]);
+ * const y = NdArray.from([1, 1]);
+ * const result = await evaluate((x: Tensor, y: Tensor) => einsum("ij,j->i", x, y), referenceBackend())(x, y);
+ * console.log(result.toNumbers()); // [3, 7]
+ * ```
  */
 export const einsum = (expression: string, ...operands: readonly Tensor[]): Tensor => {
   if (typeof expression !== "string")

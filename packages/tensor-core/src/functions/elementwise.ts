@@ -19,7 +19,15 @@ import {
   type TensorSpec,
 } from "../shape.ts";
 
-/** Create a tensor of `shape` filled with `value`. @throws ShapeError if an integer dtype cannot represent `value`. */
+/**
+ * Create a tensor of `shape` filled with `value`. @throws ShapeError if an integer dtype cannot represent `value`.
+ *
+ * @example
+ * ```ts
+ * const result = await evaluate(() => full([2], 7), referenceBackend())();
+ * console.log(result.toNumbers()); // [7, 7]
+ * ```
+ */
 export const full = (shape: Shape, value: number, dtype: DType = "f32"): Tensor => {
   requireShape("full", shape);
   if (typeof value !== "number") throw new ArgumentError(`full: its value is ${describe(value)}; pass a number`);
@@ -52,6 +60,11 @@ const literalBound = 4096;
  *
  * @throws ArgumentError for lists of different length, and for more than 4096 values; pass larger tensors as arguments
  * of the traced function.
+ * @example
+ * ```ts
+ * const result = await evaluate(() => constant([[1, 2], [3, 4]]), referenceBackend())();
+ * console.log(result.shape); // [2, 2]
+ * ```
  */
 export const constant = (
   values: NestedNumbers | ArrayLike<number>,
@@ -84,6 +97,12 @@ export interface DimOption {
 /**
  * Create a tensor with the indices 0, 1, 2, … along `dim` (default: the last dimension), repeated along all other
  * dimensions.
+ *
+ * @example
+ * ```ts
+ * const result = await evaluate(() => iota([2, 2]), referenceBackend())();
+ * console.log(result.toNumbers()); // [0, 1, 0, 1]
+ * ```
  */
 export const iota = (shape: Shape, dtype: DType = "i32", options: DimOption = {}): Tensor => {
   const { dim = -1 } = checkOptions("iota(shape, dtype)", options, { dim: true });
@@ -91,7 +110,15 @@ export const iota = (shape: Shape, dtype: DType = "i32", options: DimOption = {}
   return emitOne("iota", [], { dtype, shape: [...shape], dim: resolveDim(dim, shape.length, "iota") });
 };
 
-/** Create the vector `[0, 1, …, count - 1]`. */
+/**
+ * Create the vector `[0, 1, …, count - 1]`.
+ *
+ * @example
+ * ```ts
+ * const result = await evaluate(() => arange(4), referenceBackend())();
+ * console.log(result.toNumbers()); // [0, 1, 2, 3]
+ * ```
+ */
 export const arange = (count: number, dtype: DType = "i32"): Tensor => iota([count], dtype);
 
 /** Return a copy of `x` as a separate node; passes remove the node. */
@@ -200,7 +227,15 @@ export const round = (x: Tensor): Tensor => emitOne("round", [x]);
 /** Whether x is neither infinite nor NaN, as bool. */
 export const isFinite = (x: Tensor): Tensor => emitOne("is-finite", [x]);
 
-/** Return `x`, but block the gradient. */
+/**
+ * Return `x`, but block the gradient.
+ *
+ * @example
+ * ```ts
+ * const result = await evaluate(stopGradient, referenceBackend())(NdArray.from([-1.5, 0, 2]));
+ * console.log(result.toNumbers()); // [-1.5, 0, 2]
+ * ```
+ */
 export const stopGradient = (x: Tensor): Tensor => emitOne("stop-gradient", [x]);
 
 /** Square, `x²`. */
@@ -209,7 +244,16 @@ export const square = (x: Tensor): Tensor => multiply(x, x);
 /** Reciprocal, `1 / x`. */
 export const reciprocal = (x: Tensor): Tensor => divide(1, x);
 
-/** Clamp `x` to `low` … `high`. The gradient is 1 if low ≤ x ≤ high, otherwise 0. NaN stays NaN. */
+/**
+ * Clamp `x` to `low` … `high`. The gradient is 1 if low ≤ x ≤ high, otherwise 0. NaN stays NaN.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => clip(x, -1, 1);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([-1.5, 0, 2]));
+ * console.log(result.toNumbers()); // [-1, 0, 1]
+ * ```
+ */
 export const clip = (x: Tensor, low: number, high: number): Tensor => {
   if (!(low <= high))
     throw new ArgumentError(
@@ -270,7 +314,12 @@ export const shiftRight = (a: Operand, b: Operand): Tensor => binary("shift-righ
  * infinite derivative, the gradient of the function's operand is 0 · ∞ = NaN. To avoid this, also apply `where` to the
  * operand of the function.
  *
- * @example where(greater(x, 0), log(where(greater(x, 0), x, 1)), 0) // with log(x) the gradient at x = 0 would be NaN
+ * @example
+ * ```ts
+ * // With log(x) alone, the gradient at x = 0 would be NaN.
+ * const safeLog = (x: Tensor) => where(greater(x, 0), log(where(greater(x, 0), x, 1)), 0);
+ * console.log((await evaluate(safeLog, referenceBackend())(NdArray.from([0, 1]))).toNumbers()); // [0, 0]
+ * ```
  */
 export const where = (condition: Tensor, a: Operand, b: Operand): Tensor => {
   requireOperands("where", [condition]);
@@ -285,7 +334,16 @@ export const where = (condition: Tensor, a: Operand, b: Operand): Tensor => {
   return emitOne("where", [broadcast(condition, shape), fit(a), fit(b)]);
 };
 
-/** Convert `x` to another dtype; see `castOperator` for the rounding. */
+/**
+ * Convert `x` to another dtype; see `castOperator` for the rounding.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => cast(x, "i32");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1.7, -1.7]));
+ * console.log(result.toNumbers()); // [1, -1]
+ * ```
+ */
 export const cast = (x: Tensor, dtype: DType): Tensor => {
   requireOperands("cast", [x]);
   requireDType("cast", dtype);
@@ -295,6 +353,13 @@ export const cast = (x: Tensor, dtype: DType): Tensor => {
 /**
  * Reinterpret the 32 bits of each element as another dtype: f32, i32 or u32. A separate `bitcast` is a view without a
  * copy; fused with other elementwise operators, it has no cost.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => bitcast(x, "i32");
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1]));
+ * console.log(result.toNumbers()); // [1065353216]
+ * ```
  */
 export const bitcast = (x: Tensor, dtype: DType): Tensor => {
   requireOperands("bitcast", [x]);

@@ -8,6 +8,11 @@ import { arange, subtract } from "./elementwise.ts";
  * Reverse the order of entries along `dims` (default: all dimensions). Accepts any dtype.
  *
  * Cost: one read and one write of `x` for each dimension.
+ * @example
+ * ```ts
+ * const result = await evaluate((x: Tensor) => flip(x), referenceBackend())(NdArray.from([1, 2, 3]));
+ * console.log(result.toNumbers()); // [3, 2, 1]
+ * ```
  */
 export const flip = (x: Tensor, options: { readonly dims?: number | readonly number[] } = {}): Tensor => {
   const { dims } = checkOptions("flip(x)", options, { dims: true });

@@ -23,8 +23,16 @@ export interface GroupNormOptions {
  *
  * @param x f32 [N, ..., C], images as [N, H, W, C].  @param gamma f32 [C].  @param beta f32 [C].
  * @throws ShapeError if channels and groups, γ or β do not match.
- * @example groupNorm(x, gamma, beta, { groups: 8 })
  * Cost: a layer normalization of rows of H·W·C / groups entries; with more than one group also two transpositions.
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 3], [1, 2]);
+ * const gamma = NdArray.from([1, 1]);
+ * const beta = NdArray.from([0, 0]);
+ * const apply = (x: Tensor, gamma: Tensor, beta: Tensor) => groupNorm(x, gamma, beta, { groups: 1 });
+ * const result = await evaluate(apply, referenceBackend())(x, gamma, beta);
+ * console.log(result.toNumbers().map(Math.round)); // [-1, 1]
+ * ```
  * Source: Wu and He 2018, arXiv 1803.08494.
  */
 export const groupNorm = (x: Tensor, gamma: Tensor, beta: Tensor, options: GroupNormOptions): Tensor => {

@@ -13,6 +13,15 @@ import type { Tensor } from "../graph/tensor.ts";
  * @returns [rows, N].
  * Cost: at most 2·rows·K·N flops: one product per group. The gradients are two more grouped products.
  * @throws ShapeError if shapes or dtypes do not match.
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 2], [2, 1]);
+ * const w = NdArray.from([10, 100], [2, 1, 1]);
+ * const counts = NdArray.from([1, 1], [2], "i32");
+ * const apply = (x: Tensor, w: Tensor, counts: Tensor) => groupedMatmul(x, w, counts);
+ * const result = await evaluate(apply, referenceBackend())(x, w, counts);
+ * console.log(result.toNumbers()); // [10, 200]
+ * ```
  */
 export const groupedMatmul = (x: Tensor, w: Tensor, counts: Tensor): Tensor => {
   requireOperands("groupedMatmul", [x, w, counts]);

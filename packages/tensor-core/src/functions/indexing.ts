@@ -19,6 +19,14 @@ export interface GatherOptions extends DimOption {
  * for u32 and u8; true for bool. With `outside: "zero"`, the result is 0.
  *
  * @param indices i32, any shape.
+ * @example
+ * ```ts
+ * const x = NdArray.from([10, 20, 30]);
+ * const indices = NdArray.from([2, 0], [2], "i32");
+ * const apply = (x: Tensor, indices: Tensor) => gather(x, indices);
+ * const result = await evaluate(apply, referenceBackend())(x, indices);
+ * console.log(result.toNumbers()); // [30, 10]
+ * ```
  */
 export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}): Tensor => {
   const { dim = 0, outside = "invalid" } = checkOptions("gather(x, indices)", options, { dim: true, outside: true });
@@ -29,6 +37,15 @@ export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}):
 /**
  * Look up rows of `table`, shape [entries, width], by `indices` of any shape. The result has shape indices.shape +
  * [width]. An index out of range gives NaN, see `gather`.
+ *
+ * @example
+ * ```ts
+ * const table = NdArray.from([1, 2, 3, 4], [2, 2]);
+ * const indices = NdArray.from([1], [1], "i32");
+ * const apply = (table: Tensor, indices: Tensor) => embedding(table, indices);
+ * const result = await evaluate(apply, referenceBackend())(table, indices);
+ * console.log(result.toNumbers()); // [3, 4]
+ * ```
  */
 export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(table, indices);
 
@@ -39,6 +56,15 @@ export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(tabl
  * @param indices i32, any shape.
  * @param updates Tensor of shape `base.shape[:dim] + indices.shape + base.shape[dim+1:]` with the dtype of `base`: f32,
  * i32 or u32.
+ * @example
+ * ```ts
+ * const base = NdArray.from([0, 0, 0]);
+ * const indices = NdArray.from([2, 2], [2], "i32");
+ * const updates = NdArray.from([1, 5]);
+ * const apply = (base: Tensor, indices: Tensor, updates: Tensor) => scatterAdd(base, indices, updates);
+ * const result = await evaluate(apply, referenceBackend())(base, indices, updates);
+ * console.log(result.toNumbers()); // [0, 0, 6]
+ * ```
  */
 export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("scatterAdd(base, indices, updates)", options, { dim: true });
@@ -58,6 +84,13 @@ export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, optio
  * Cost: as `scatterAdd` to zeros. The CPU reads each row once. WebGPU sorts the ids if there are many rows, then reads
  * each row once.
  * @throws ShapeError if the number of ids differs from the number of rows, or if `numSegments` is not a valid size.
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 2, 3]);
+ * const ids = NdArray.from([0, 1, 0], [3], "i32");
+ * const result = await evaluate((x: Tensor, ids: Tensor) => segmentSum(x, ids, 2), referenceBackend())(x, ids);
+ * console.log(result.toNumbers()); // [4, 2]
+ * ```
  */
 export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): Tensor => {
   requireOperands("segmentSum", [x, segmentIds]);
@@ -76,6 +109,14 @@ export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): 
  *
  * @param permutation i32 [x.shape[dim]], a permutation of 0 … size−1. If it is not a permutation, indices out of range
  * give NaN, and the gradient of an entry without an index is NaN.
+ * @example
+ * ```ts
+ * const x = NdArray.from([10, 20, 30]);
+ * const order = NdArray.from([2, 0, 1], [3], "i32");
+ * const apply = (x: Tensor, order: Tensor) => permuteRows(x, order);
+ * const result = await evaluate(apply, referenceBackend())(x, order);
+ * console.log(result.toNumbers()); // [30, 10, 20]
+ * ```
  */
 export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("permuteRows(x, permutation)", options, { dim: true });
@@ -89,7 +130,16 @@ export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption =
   return emitOne("gather", [x, permutation], { dim: along, outside: "invalid", permutation: true });
 };
 
-/** Compute the inverse of `permutation` (i32 vector); −1 for an entry without an index. */
+/**
+ * Compute the inverse of `permutation` (i32 vector); −1 for an entry without an index.
+ *
+ * @example
+ * ```ts
+ * const apply = invertPermutation;
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([2, 0, 1], [3], "i32"));
+ * console.log(result.toNumbers()); // [1, 2, 0]
+ * ```
+ */
 export const invertPermutation = (permutation: Tensor): Tensor => {
   requireOperands("invertPermutation", [permutation]);
   const { dtype, shape } = permutation;
@@ -108,6 +158,12 @@ export const invertPermutation = (permutation: Tensor): Tensor => {
  * @param capacity Maximum number of returned indices; only the first true entries are returned.
  * @returns `indices` i32 [capacity], ascending, padded with 0; `count` i32 [], number of valid indices, at most
  * `capacity`.
+ * @example
+ * ```ts
+ * const apply = (mask: Tensor) => nonzero(mask, 2).indices;
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([0, 1, 1], [3], "bool"));
+ * console.log(result.toNumbers()); // [1, 2]
+ * ```
  */
 export const nonzero = (mask: Tensor, capacity: number): { readonly indices: Tensor; readonly count: Tensor } => {
   const [indices, count] = emit("nonzero", [mask], { capacity });

@@ -33,6 +33,13 @@ const broadcastBatch = (x: Tensor, batch: Shape): Tensor => {
  * runs and `b` is not copied.
  * @throws ShapeError if an operand is not a matrix, the inner dimensions differ, or the leading dimensions do not
  * match. Cost: 2·M·N·K flops per matrix.
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 2, 3, 4], [2, 2]);
+ * const y = NdArray.from([1, 0, 0, 1], [2, 2]);
+ * const result = await evaluate(matmul, referenceBackend())(x, y);
+ * console.log(result.toNumbers()); // [1, 2, 3, 4]
+ * ```
  */
 export const matmul = (a: Tensor, b: Tensor, options: MatmulOptions = {}): Tensor => {
   const {

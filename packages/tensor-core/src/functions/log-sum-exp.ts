@@ -16,6 +16,12 @@ import { reduceMax, type ReduceOptions, sum } from "./reduce.ts";
  *
  * @throws ShapeError if the dtype is not f32.
  * Cost: two reads of `x`.
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => logSumExp(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([0, 0]));
+ * console.log(result.item().toFixed(3)); // 0.693
+ * ```
  */
 export const logSumExp = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   const { dims, keepDims = false } = checkOptions("logSumExp(x)", options, { dims: true, keepDims: true });

@@ -6,14 +6,30 @@ import type { DimOption } from "./elementwise.ts";
 import { checkOptions } from "../options.ts";
 import { elementCount, formatShape, requireShape, resolveDim, resolveDims, type Shape, sameShape } from "../shape.ts";
 
-/** Broadcast `x` to `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1). */
+/**
+ * Broadcast `x` to `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1).
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => broadcastTo(x, [2, 2]);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [1, 2, 1, 2]
+ * ```
+ */
 export const broadcastTo = (x: Tensor, shape: Shape): Tensor => {
   requireOperands("broadcastTo", [x]);
   requireShape("broadcastTo", shape);
   return sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] });
 };
 
-/** Return the dimensions of `to` along which a tensor of shape `from` is broadcast. */
+/**
+ * Return the dimensions of `to` along which a tensor of shape `from` is broadcast.
+ *
+ * @example
+ * ```ts
+ * console.log(broadcastDims([2], [3, 2])); // [0]
+ * ```
+ */
 export const broadcastDims = (from: Shape, to: Shape): number[] => {
   const lead = to.length - from.length;
   return to.flatMap((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? [dim] : []));
@@ -21,6 +37,13 @@ export const broadcastDims = (from: Shape, to: Shape): number[] => {
 
 /**
  * Sum `x` over all dimensions along which a tensor of `shape` was broadcast to `x.shape`: the adjoint of `broadcastTo`.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => sumTo(x, [2]);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [4, 6]
+ * ```
  */
 export const sumTo = (x: Tensor, shape: Shape): Tensor => {
   requireOperands("sumTo", [x]);
@@ -33,7 +56,16 @@ export const sumTo = (x: Tensor, shape: Shape): Tensor => {
   return x.dtype === "f32" ? total : emitOne("cast", [total], { dtype: x.dtype });
 };
 
-/** Return the elements of `x` with another shape. One size may be -1; it is computed from the other sizes. */
+/**
+ * Return the elements of `x` with another shape. One size may be -1; it is computed from the other sizes.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => reshape(x, [2, 2]);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4]));
+ * console.log(result.shape); // [2, 2]
+ * ```
+ */
 export const reshape = (x: Tensor, shape: Shape): Tensor => {
   requireOperands("reshape", [x]);
   requireShape("reshape", Array.isArray(shape) ? shape.filter((size) => size !== -1) : shape);
@@ -57,7 +89,16 @@ export interface FlattenOptions {
   readonly last?: number;
 }
 
-/** Merge dimensions `first` to `last` into one. Default: all dimensions. */
+/**
+ * Merge dimensions `first` to `last` into one. Default: all dimensions.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => flatten(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [1, 2, 3, 4]
+ * ```
+ */
 export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
   const { first = 0, last = -1 } = checkOptions("flatten(x)", options, { first: true, last: true });
   requireOperands("flatten", [x]);
@@ -72,7 +113,16 @@ export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
   return reshape(x, [...x.shape.slice(0, from), elementCount(x.shape.slice(from, to + 1)), ...x.shape.slice(to + 1)]);
 };
 
-/** Remove dimensions of size 1: `dims`, or all dimensions of size 1 by default. */
+/**
+ * Remove dimensions of size 1: `dims`, or all dimensions of size 1 by default.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => squeeze(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2], [1, 2, 1]));
+ * console.log(result.shape); // [2]
+ * ```
+ */
 export const squeeze = (x: Tensor, options: { readonly dims?: number | readonly number[] } = {}): Tensor => {
   const { dims } = checkOptions("squeeze(x)", options, { dims: true });
   requireOperands("squeeze", [x]);
@@ -93,7 +143,16 @@ export const squeeze = (x: Tensor, options: { readonly dims?: number | readonly 
   );
 };
 
-/** Insert dimensions of size 1 at indices `dims` of the result. */
+/**
+ * Insert dimensions of size 1 at indices `dims` of the result.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => expandDims(x, { dims: 0 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.shape); // [1, 2]
+ * ```
+ */
 export const expandDims = (x: Tensor, options: { readonly dims: number | readonly number[] }): Tensor => {
   const { dims } = checkOptions("expandDims(x)", options, { dims: true });
   if (dims === undefined)
@@ -114,6 +173,13 @@ export const expandDims = (x: Tensor, options: { readonly dims: number | readonl
 /**
  * Reorder dimensions: dimension d of the result is dimension `permutation[d]` of `x`. Without `permutation`, the order
  * of dimensions is reversed.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => transpose(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [1, 3, 2, 4]
+ * ```
  */
 export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor => {
   requireOperands("transpose", [x]);
@@ -128,7 +194,16 @@ export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor =>
     : emitOne("transpose", [x], { permutation: order });
 };
 
-/** Swap two dimensions. */
+/**
+ * Swap two dimensions.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => swapDims(x, 0, 1);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [1, 3, 2, 4]
+ * ```
+ */
 export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
   requireOperands("swapDims", [x]);
   const [first, second] = [resolveDim(a, x.rank, "swapDims"), resolveDim(b, x.rank, "swapDims")];
@@ -142,6 +217,13 @@ export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
  * Select each `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d.
  * Negative starts and ends count from the end. If a list has fewer entries than `x` has dimensions, the remaining
  * dimensions are not sliced.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => slice(x, [1], [3]);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4]));
+ * console.log(result.toNumbers()); // [2, 3]
+ * ```
  */
 export const slice = (
   x: Tensor,
@@ -175,7 +257,16 @@ const requireList = (op: string, tensors: readonly Tensor[]): void => {
   requireOperands(op, tensors);
 };
 
-/** Concatenate tensors along `dim` (default: 0). */
+/**
+ * Concatenate tensors along `dim` (default: 0).
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor, y: Tensor) => concat([x, y]);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]), NdArray.from([3]));
+ * console.log(result.toNumbers()); // [1, 2, 3]
+ * ```
+ */
 export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("concat(tensors)", options, { dim: true });
   requireList("concat", tensors);
@@ -188,6 +279,13 @@ export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Ten
 /**
  * Split `x` along `dim` (default: 0) into `parts` equal parts, or into parts with the sizes in `parts`. `concat` is the
  * inverse.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => split(x, 2)[1]!;
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4]));
+ * console.log(result.toNumbers()); // [3, 4]
+ * ```
  */
 export const split = (x: Tensor, parts: number | readonly number[], options: DimOption = {}): Tensor[] => {
   const { dim = 0 } = checkOptions("split(x, parts)", options, { dim: true });
@@ -220,7 +318,17 @@ export const split = (x: Tensor, parts: number | readonly number[], options: Dim
   });
 };
 
-/** Stack tensors of equal shape along a new dimension `dim` (default: 0). */
+/**
+ * Stack tensors of equal shape along a new dimension `dim` (default: 0).
+ *
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 2]);
+ * const y = NdArray.from([3, 4]);
+ * const result = await evaluate((x: Tensor, y: Tensor) => stack([x, y]), referenceBackend())(x, y);
+ * console.log(result.shape); // [2, 2]
+ * ```
+ */
 export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("stack(tensors)", options, { dim: true });
   requireList("stack", tensors);
@@ -232,7 +340,16 @@ export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tens
   );
 };
 
-/** Pad `x` with `value`: `widths[d]` is the number of entries added before and after along dimension d. */
+/**
+ * Pad `x` with `value`: `widths[d]` is the number of entries added before and after along dimension d.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => pad(x, [[1, 2]]);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(result.toNumbers()); // [0, 1, 2, 0, 0]
+ * ```
+ */
 export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], value = 0): Tensor => {
   requireOperands("pad", [x]);
   if (!Array.isArray(widths) || !widths.every((pair) => Array.isArray(pair) && pair.length === 2))
@@ -256,6 +373,13 @@ export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], v
 /**
  * Pad with zeros, including `interior[d]` zeros between adjacent entries along dimension d: the adjoint of a strided
  * `slice`.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => padInterior(x, [0], [0], [1]);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3]));
+ * console.log(result.toNumbers()); // [1, 0, 2, 0, 3]
+ * ```
  */
 export const padInterior = (
   x: Tensor,

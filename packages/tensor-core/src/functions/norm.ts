@@ -14,6 +14,11 @@ import { type ReduceOptions, sum } from "./reduce.ts";
  *
  * @throws ShapeError if the dtype is not f32.
  * Cost: one read of `x`, 2 flops per entry.
+ * @example
+ * ```ts
+ * const result = await evaluate((x: Tensor) => norm(x), referenceBackend())(NdArray.from([3, 4]));
+ * console.log(result.toNumbers()); // [5]
+ * ```
  */
 export const norm = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   const reduced = checkOptions("norm(x)", options, { dims: true, keepDims: true });

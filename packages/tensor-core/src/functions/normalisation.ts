@@ -13,6 +13,15 @@ const checkEpsilon = (op: string, epsilon: number): number => {
  * deviation.
  *
  * @param x f32 [..., D].  @param gamma f32 [D].  @param beta f32 [D].
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 3], [1, 2]);
+ * const gamma = NdArray.from([1, 1]);
+ * const beta = NdArray.from([0, 0]);
+ * const apply = (x: Tensor, gamma: Tensor, beta: Tensor) => layerNorm(x, gamma, beta);
+ * const result = await evaluate(apply, referenceBackend())(x, gamma, beta);
+ * console.log(result.toNumbers().map(Math.round)); // [-1, 1]
+ * ```
  * Source: Ba et al. 2016, arXiv 1607.06450; ε as in PyTorch.
  */
 export const layerNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5): Tensor =>
@@ -22,6 +31,13 @@ export const layerNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5
  * Root-mean-square normalization over the last dimension: `x / √(mean x² + ε) · γ`.
  *
  * @param x f32 [..., D].  @param gamma f32 [D].
+ * @example
+ * ```ts
+ * const x = NdArray.from([3, 3], [1, 2]);
+ * const gamma = NdArray.from([1, 1]);
+ * const result = await evaluate((x: Tensor, gamma: Tensor) => rmsNorm(x, gamma), referenceBackend())(x, gamma);
+ * console.log(result.toNumbers().map(Math.round)); // [1, 1]
+ * ```
  * Source: Zhang and Sennrich 2019, arXiv 1910.07467; ε as in Llama.
  */
 export const rmsNorm = (x: Tensor, gamma: Tensor, epsilon = 1e-5): Tensor =>
@@ -44,6 +60,15 @@ export interface BatchNormResult {
  * · γ + β`.
  *
  * @param x f32 [..., C], images as [N, H, W, C].  @param gamma f32 [C].  @param beta f32 [C].
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 3], [2, 1]);
+ * const gamma = NdArray.from([1]);
+ * const beta = NdArray.from([0]);
+ * const apply = (x: Tensor, gamma: Tensor, beta: Tensor) => batchNorm(x, gamma, beta).y;
+ * const result = await evaluate(apply, referenceBackend())(x, gamma, beta);
+ * console.log(result.toNumbers().map(Math.round)); // [-1, 1]
+ * ```
  * Source: Ioffe and Szegedy 2015, arXiv 1502.03167.
  */
 export const batchNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5): BatchNormResult => {

@@ -10,8 +10,13 @@ import type { Tensor } from "../graph/tensor.ts";
  *
  * Cost: none; results share the memory of the operands. An operand stays alive until the barrier, even if its result is
  * unused.
+ * @example
+ * ```ts
+ * const both = (x: Tensor) => optimizationBarrier(add(x, 1), multiply(x, 2));
+ * const [sum, product] = await evaluate(both, referenceBackend())(NdArray.from([3]));
+ * console.log(sum!.toNumbers(), product!.toNumbers()); // [4] [6]
+ * ```
  * Source: `jax.lax.optimization_barrier`.
- * @example const [x, y] = optimizationBarrier(a, b);
  */
 export const optimizationBarrier = (...tensors: readonly Tensor[]): Tensor[] =>
   tensors.length === 0 ? [] : emit("optimization-barrier", tensors);

@@ -50,12 +50,26 @@ const resolve = (
  * window in row-major order, as in PyTorch. NaN is treated as the maximum.
  *
  * @param x f32 [N, H, W, C]. @returns f32 [N, H', W', C], H' = ⌊(H + padding − window) / stride⌋ + 1.
- * @example maxPool2d(x, { window: 2 })  // [64, 28, 28, 32] to [64, 14, 14, 32]
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => maxPool2d(x, { window: 2 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [1, 2, 2, 1]));
+ * console.log(result.toNumbers()); // [4]
+ * ```
  */
 export const maxPool2d = (x: Tensor, options: Pool2dOptions): Tensor =>
   emitOne("max-pool2d", [x], resolve("max-pool2d", x, checkOptions("maxPool2d(x)", options, poolOptions)));
 
-/** Compute the mean of each window, per channel. Shapes as in `maxPool2d`. */
+/**
+ * Compute the mean of each window, per channel. Shapes as in `maxPool2d`.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => avgPool2d(x, { window: 2 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [1, 2, 2, 1]));
+ * console.log(result.toNumbers()); // [2.5]
+ * ```
+ */
 export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor => {
   const { countPadding = true, ...sliding } = checkOptions("avgPool2d(x)", options, {
     ...poolOptions,
@@ -64,7 +78,16 @@ export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor => {
   return emitOne("avg-pool2d", [x], { ...resolve("avg-pool2d", x, sliding), countPadding });
 };
 
-/** Compute the mean over all pixels: [N, H, W, C] to [N, C]. */
+/**
+ * Compute the mean over all pixels: [N, H, W, C] to [N, C].
+ *
+ * @example
+ * ```ts
+ * const apply = globalAvgPool;
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [1, 2, 2, 1]));
+ * console.log(result.toNumbers()); // [2.5]
+ * ```
+ */
 export const globalAvgPool = (x: Tensor): Tensor => {
   requireOperands("globalAvgPool", [x]);
   const y = avgPool2d(x, { window: [x.shape[1] ?? 1, x.shape[2] ?? 1] });

@@ -35,6 +35,12 @@ const foldDim = (x: Tensor, along: number): Tensor => {
  * The gradient of each entry is the product of the other entries, computed without division, so it is correct even if
  * entries are 0.
  * Cost: ⌈log₂ n⌉ passes over n/2, n/4, … products; about 1 flop and 2 reads per entry in total.
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => prod(x, { dims: 1 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [2, 12]
+ * ```
  */
 export const prod = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   const { dims, keepDims = false } = checkOptions("prod(x)", options, { dims: true, keepDims: true });

@@ -97,6 +97,12 @@ const unpackCodes = (codes: Tensor, bits: number, parts: number, count: number):
  * @param x f32 [..., n].
  * @returns Codes u8 [..., ⌈n·bits/8⌉] and scale f32 [..., 1]. No gradient flows through the results. Bytes: x is read
  * two to three times, codes are written once.
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => quantize(x).codes;
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, -2, 4]));
+ * console.log(result.toNumbers()); // [160, 65, 255]
+ * ```
  * Source: Alistarh et al. 2017, arXiv 1610.02132, with the largest absolute value instead of the norm.
  */
 export const quantize = (
@@ -128,6 +134,15 @@ export const quantize = (
  *
  * @param codes u8 [..., ⌈count·bits/8⌉]. @param scale f32 [..., 1].
  * @returns f32 [..., count].
+ * @example
+ * ```ts
+ * const restore = (x: Tensor) => {
+ *   const { codes, scale } = quantize(x);
+ *   return dequantize(codes, scale);
+ * };
+ * const result = await evaluate(restore, referenceBackend())(NdArray.from([127, -64]));
+ * console.log(result.toNumbers()); // [127, -64]
+ * ```
  */
 export const dequantize = (codes: Tensor, scale: Tensor, options: DequantizeOptions = {}): Tensor => {
   const { bits = 8, count } = checkOptions("dequantize(codes, scale)", options, { bits: true, count: true });

@@ -13,19 +13,42 @@ import { argmax } from "./reduce.ts";
  *
  * @param key u32[2]
  * @returns u32 of `shape`.
+ * @example
+ * ```ts
+ * const apply = (key: Tensor) => randomBits(key, [2]);
+ * const result = await evaluate(apply, referenceBackend())(randomKey(1));
+ * console.log(result.dtype); // u32
+ * ```
  */
 export const randomBits = (key: Tensor, shape: Shape): Tensor => {
   requireShape("randomBits", shape);
   return emitOne("random-bits", [key], { shape: [...shape] });
 };
 
-/** Derive a new key from a key and a number, such as the step number or a layer index: `threefry(key, (data, 1))`. */
+/**
+ * Derive a new key from a key and a number, such as the step number or a layer index: `threefry(key, (data, 1))`.
+ *
+ * @example
+ * ```ts
+ * const result = await evaluate((key: Tensor) => foldIn(key, 7), referenceBackend())(randomKey(1));
+ * console.log(result.shape); // [2]
+ * ```
+ */
 export const foldIn = (key: Tensor, data: Tensor | number): Tensor => {
   requireOperands("foldIn", [key, data], { numbers: true });
   return emitOne("fold-in", [key, typeof data === "number" ? full([], data, "u32") : cast(data, "u32")]);
 };
 
-/** Derive `count` independent keys from a key. */
+/**
+ * Derive `count` independent keys from a key.
+ *
+ * @example
+ * ```ts
+ * const apply = (key: Tensor) => uniform(splitKey(key)[1]!, [2]);
+ * const result = await evaluate(apply, referenceBackend())(randomKey(1));
+ * console.log(result.shape); // [2]
+ * ```
+ */
 export const splitKey = (key: Tensor, count = 2): Tensor[] => {
   requireOperands("splitKey", [key]);
   if (!(Number.isInteger(count) && count >= 0 && count < 2 ** 32))
@@ -36,7 +59,16 @@ export const splitKey = (key: Tensor, count = 2): Tensor[] => {
 /** Convert the upper 24 bits to a fraction in [0, 1). Exact in f32, so all backends generate equal numbers. */
 const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
 
-/** Generate uniform f32 numbers in [low, high), multiples of `(high - low) / 2²⁴` above `low`. */
+/**
+ * Generate uniform f32 numbers in [low, high), multiples of `(high - low) / 2²⁴` above `low`.
+ *
+ * @example
+ * ```ts
+ * const apply = (key: Tensor) => uniform(key, [2, 3]);
+ * const result = await evaluate(apply, referenceBackend())(randomKey(1));
+ * console.log(result.shape); // [2, 3]
+ * ```
+ */
 export const uniform = (
   key: Tensor,
   shape: Shape,
@@ -53,6 +85,12 @@ export const uniform = (
  * Generate standard normal f32 numbers by the Box-Muller transform: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z|
  * stays below 5.8.
  * Cost: two random words per value.
+ * @example
+ * ```ts
+ * const apply = (key: Tensor) => normal(key, [2, 3]);
+ * const result = await evaluate(apply, referenceBackend())(randomKey(1));
+ * console.log(result.shape); // [2, 3]
+ * ```
  */
 export const normal = (
   key: Tensor,
@@ -67,7 +105,16 @@ export const normal = (
   return mean === 0 && deviation === 1 ? z : add(multiply(z, deviation), mean);
 };
 
-/** Generate random bools that are true with probability `probability`. */
+/**
+ * Generate random bools that are true with probability `probability`.
+ *
+ * @example
+ * ```ts
+ * const apply = (key: Tensor) => bernoulli(key, 0.5, [4]);
+ * const result = await evaluate(apply, referenceBackend())(randomKey(1));
+ * console.log(result.toNumbers()); // [0, 0, 1, 1]
+ * ```
+ */
 export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shape): Tensor =>
   less(uniform(key, shape), probability);
 
@@ -76,6 +123,12 @@ export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shap
  * expectation is unchanged.
  *
  * @throws ArgumentError unless 0 ≤ rate < 1.
+ * @example
+ * ```ts
+ * const apply = (x: Tensor, key: Tensor) => dropout(x, 0.5, key);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 1, 1, 1]), randomKey(1));
+ * console.log(result.toNumbers()); // [0, 0, 2, 2]
+ * ```
  * Source: Srivastava et al., Dropout, JMLR 15 (2014), in the inverted form.
  */
 export const dropout = (x: Tensor, rate: number, key: Tensor): Tensor => {
@@ -89,6 +142,15 @@ export const dropout = (x: Tensor, rate: number, key: Tensor): Tensor => {
 
 /**
  * Sample one class (i32) per row from unnormalized log-probabilities along the last dimension, by the Gumbel-max trick.
+ *
+ * @example
+ * ```ts
+ * const key = randomKey(1);
+ * const logits = NdArray.from([0, 100], [1, 2]);
+ * const apply = (key: Tensor, logits: Tensor) => categorical(key, logits);
+ * const result = await evaluate(apply, referenceBackend())(key, logits);
+ * console.log(result.toNumbers()); // [1]
+ * ```
  */
 export const categorical = (key: Tensor, logits: Tensor): Tensor => {
   requireOperands("categorical", [key, logits]);

@@ -23,12 +23,28 @@ const reduce = (call: string, op: string, x: Tensor, options: ReduceOptions): Te
   return emitOne("reshape", [result], { shape: x.shape.map((size, dim) => (resolved.includes(dim) ? 1 : size)) });
 };
 
-/** Compute the sum over `dims`; 0 if there are no entries. Accepts f32, i32 and u32. */
+/**
+ * Compute the sum over `dims`; 0 if there are no entries. Accepts f32, i32 and u32.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => sum(x, { dims: 1 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [3, 7]
+ * ```
+ */
 export const sum = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("sum(x)", "sum", x, options);
 
 /**
  * Compute the maximum over `dims`; the smallest value of the dtype if there are no entries. Several equal maxima share
  * the gradient equally.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => reduceMax(x, { dims: 1 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [2, 4]
+ * ```
  */
 export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   reduce("reduceMax(x)", "reduce-max", x, options);
@@ -36,15 +52,40 @@ export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor =>
 /**
  * Compute the minimum over `dims`; the largest value of the dtype if there are no entries. Several equal minima share
  * the gradient equally.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => reduceMin(x, { dims: 1 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [1, 3]
+ * ```
  */
 export const reduceMin = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   reduce("reduceMin(x)", "reduce-min", x, options);
 
-/** Whether any bool over `dims` is true. */
+/**
+ * Whether any bool over `dims` is true.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => any(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([0, 1, 1], [3], "bool"));
+ * console.log(result.toNumbers()); // [1]
+ * ```
+ */
 export const any = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   reduce("any(x)", "reduce-max", requireBool(x, "any"), options);
 
-/** Whether all bools over `dims` are true. */
+/**
+ * Whether all bools over `dims` are true.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => all(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([0, 1, 1], [3], "bool"));
+ * console.log(result.toNumbers()); // [0]
+ * ```
+ */
 export const all = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   reduce("all(x)", "reduce-min", requireBool(x, "all"), options);
 
@@ -70,6 +111,12 @@ const requireReal = (x: Tensor, op: string): Tensor => {
  * Compute the arithmetic mean over `dims`, f32; NaN if there are no entries.
  *
  * @throws ShapeError for other dtypes: cast integers first.
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => mean(x, { dims: 1 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [1.5, 3.5]
+ * ```
  */
 export const mean = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   multiply(reduce("mean(x)", "sum", requireReal(x, "mean"), options), 1 / reducedCount(x, options.dims, "mean"));
@@ -85,6 +132,12 @@ export interface VarianceOptions extends ReduceOptions {
  * Compute the variance over `dims`, f32: `Σ (x - mean)² / (n - correction)`.
  *
  * @throws ShapeError for other dtypes: cast integers first.
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => variance(x, { dims: 1 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [0.25, 0.25]
+ * ```
  */
 export const variance = (x: Tensor, options: VarianceOptions = {}): Tensor => {
   const { correction = 0, ...reduced } = checkOptions("variance(x)", options, { ...reduceOptions, correction: true });
@@ -101,12 +154,26 @@ const argReduce = (op: "argmax" | "argmin", x: Tensor, options: DimOption): Tens
 /**
  * Return the index (i32) of the maximum along `dim` (default: the last dimension); the first index if several are
  * equal. NaN is treated as the maximum.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => argmax(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 3, 2]));
+ * console.log(result.toNumbers()); // [1]
+ * ```
  */
 export const argmax = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmax", x, options);
 
 /**
  * Return the index (i32) of the minimum along `dim` (default: the last dimension); the first index if several are
  * equal. NaN is treated as the minimum.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => argmin(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 3, 2]));
+ * console.log(result.toNumbers()); // [0]
+ * ```
  */
 export const argmin = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmin", x, options);
 
@@ -115,7 +182,16 @@ export interface CumsumOptions extends DimOption {
   readonly reverse?: boolean;
 }
 
-/** Compute the inclusive cumulative sum along `dim` (default: the last dimension). */
+/**
+ * Compute the inclusive cumulative sum along `dim` (default: the last dimension).
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => cumsum(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3]));
+ * console.log(result.toNumbers()); // [1, 3, 6]
+ * ```
+ */
 export const cumsum = (x: Tensor, options: CumsumOptions = {}): Tensor => {
   const { dim = -1, reverse = false } = checkOptions("cumsum(x)", options, { dim: true, reverse: true });
   requireOperands("cumsum", [x]);
@@ -137,6 +213,12 @@ export interface TopKOptions {
  * maximum.
  *
  * @returns `[values, indices]`, shaped like `x` with a last dimension of `k`; indices are i32.
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => topK(x, 2)[0];
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 4, 3]));
+ * console.log(result.toNumbers()); // [4, 3]
+ * ```
  */
 export const topK = (x: Tensor, k: number, options: TopKOptions = {}): [values: Tensor, indices: Tensor] => {
   const { sorted = true, by = "value" } = checkOptions("topK(x, k)", options, { sorted: true, by: true });
@@ -158,6 +240,15 @@ export const topK = (x: Tensor, k: number, options: TopKOptions = {}): [values: 
  * @param high f32 [].
  * @param bins Number of bins, 1 to 65536. At most 4096 bins is fastest.
  * @returns i32 [bins].
+ * @example
+ * ```ts
+ * const x = NdArray.from([0, 1, 3, 4]);
+ * const low = NdArray.from([0], []);
+ * const high = NdArray.from([4], []);
+ * const apply = (x: Tensor, low: Tensor, high: Tensor) => histogram(x, low, high, 2);
+ * const result = await evaluate(apply, referenceBackend())(x, low, high);
+ * console.log(result.toNumbers()); // [2, 2]
+ * ```
  */
 export const histogram = (x: Tensor, low: Tensor, high: Tensor, bins: number): Tensor =>
   emitOne("histogram", [x, low, high], { bins });

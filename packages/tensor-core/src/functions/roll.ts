@@ -11,6 +11,12 @@ import { concat, split } from "./movement.ts";
  *
  * @throws ArgumentError if the shift is not an integer, or if `dim` is missing, which has no default.
  * Cost: one read and one write of `x`.
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => roll(x, 1, { dim: 0 });
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3]));
+ * console.log(result.toNumbers()); // [3, 1, 2]
+ * ```
  */
 export const roll = (x: Tensor, shift: number, options: { readonly dim: number }): Tensor => {
   requireOperands("roll", [x]);

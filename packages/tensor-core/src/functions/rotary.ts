@@ -118,8 +118,12 @@ const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => 
  * Cost: without `positions`, `scaling` and `pairs`, one kernel that reads and writes x once. Otherwise, cosines and
  * sines of all positions are computed once as a table [..., T, D/2], and x is read and written about twice.
  * @throws ShapeError if x or positions do not match. ArgumentError for an invalid scaling.
- * @example const rotated = rotary(query, { positions: add(expandDims(starts, { dims: [1, 2] }), arange(T)), base:
- * 500_000 });
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => rotary(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 0, 1, 0], [1, 2, 1, 2]));
+ * console.log(result.toNumbers().map((value) => value.toFixed(2))); // ['1.00', '0.00', '1.00', '0.00']
+ * ```
  * Source: Su et al. 2021, arXiv 2104.09864.
  */
 export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {

@@ -18,12 +18,25 @@ const emitAlongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOpti
 /**
  * Softmax along `dim` (default: the last dimension), f32: `exp(x − max x) / Σ exp(x − max x)`. Entries of −∞ have
  * probability 0; a row with only −∞ gives NaN. Any dimension except the last costs two additional transpositions.
+ *
+ * @example
+ * ```ts
+ * const result = await evaluate((x: Tensor) => softmax(x), referenceBackend())(NdArray.from([0, 0]));
+ * console.log(result.toNumbers()); // [0.5, 0.5]
+ * ```
  */
 export const softmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("softmax", x, options);
 
 /**
  * Logarithm of `softmax` along `dim` (default: the last dimension), f32, without underflow: `x − max x − log Σ exp(x −
  * max x)`.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => logSoftmax(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([0, 0]));
+ * console.log(result.toNumbers().map((value) => value.toFixed(2))); // ['-0.69', '-0.69']
+ * ```
  */
 export const logSoftmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("log-softmax", x, options);
 
@@ -105,8 +118,14 @@ const countedLosses = (logits: Tensor, labels: Tensor, labelSmoothing: number, c
  * loss of its row infinite.
  * @returns f32 [...].
  * @throws ShapeError if logits, labels and mask do not match; ArgumentError if labelSmoothing is outside 0 … 1.
- * @example crossEntropyPerRow(logits, labels, { ignoreIndex: -100 })
- * Source of label smoothing: Szegedy et al. 2015, arXiv 1512.00567, §7; semantics as in PyTorch's CrossEntropyLoss.
+ * @example
+ * ```ts
+ * const logits = NdArray.from([0, 0], [1, 2]);
+ * const labels = NdArray.from([1], [1], "i32");
+ * const apply = (logits: Tensor, labels: Tensor) => crossEntropyPerRow(logits, labels, { ignoreIndex: -100 });
+ * const result = await evaluate(apply, referenceBackend())(logits, labels);
+ * console.log(result.toNumbers().map((value) => value.toFixed(2))); // ['0.69']
+ * ```
  */
 export const crossEntropyPerRow = (logits: Tensor, labels: Tensor, options: CrossEntropyOptions = {}): Tensor => {
   const { labelSmoothing = 0 } = checkOptions("crossEntropyPerRow(logits, labels)", options, optionNames);
@@ -119,7 +138,14 @@ export const crossEntropyPerRow = (logits: Tensor, labels: Tensor, options: Cros
  * Arguments as in `crossEntropyPerRow`. NaN if all rows are excluded.
  *
  * @returns f32 scalar.
- * @example const loss = crossEntropy(logits, batch.labels, { labelSmoothing: 0.1 });
+ * @example
+ * ```ts
+ * const logits = NdArray.from([0, 0], [1, 2]);
+ * const labels = NdArray.from([1], [1], "i32");
+ * const apply = (logits: Tensor, labels: Tensor) => crossEntropy(logits, labels, { labelSmoothing: 0.1 });
+ * const result = await evaluate(apply, referenceBackend())(logits, labels);
+ * console.log(result.item().toFixed(3)); // 0.693
+ * ```
  */
 export const crossEntropy = (logits: Tensor, labels: Tensor, options: CrossEntropyOptions = {}): Tensor => {
   const { labelSmoothing = 0 } = checkOptions("crossEntropy(logits, labels)", options, optionNames);

@@ -25,7 +25,12 @@ export interface SortOptions extends DimOption {
  * Cost: on the CPU, a fixed number of passes (radix sort); on WebGPU, about log₂²(tile size) compare steps per tile,
  * then log₂(number of tiles) merge passes.
  * @throws ShapeError if the dtype is not f32, i32 or u32, and for a scalar.
- * @example const [values, indices] = sort(x, { descending: true });
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => sort(x, { descending: true })[0];
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 4, 3]));
+ * console.log(result.toNumbers()); // [4, 3, 1]
+ * ```
  */
 export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, indices: Tensor] => {
   const { dim = -1, descending = false } = checkOptions("sort(x)", options, { dim: true, descending: true });
@@ -55,7 +60,13 @@ export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, ind
  * is sorted.
  *
  * Stable; NaN comes last unless `descending`, as in `sort`.
- * @example const byExpert = argsort(expertOfToken);
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => argsort(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 4, 3]));
+ * console.log(result.toNumbers()); // [0, 2, 1]
+ * ```
  */
 export const argsort = (x: Tensor, options: SortOptions = {}): Tensor => {
   requireOperands("argsort", [x]);

@@ -66,8 +66,15 @@ const checkShapes = (x: Tensor, w: Tensor, groups: number): void => {
  * H' = H·stride.
  * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError if a stride, padding, dilation
  * or outputPadding is out of range.
- * @example convTranspose2d(x, w, { stride: 2, padding: 1 }) // 4×4 kernels: [64, 7, 7, 32] to [64, 14, 14, 16]
  * Cost: 2·N·H·W·C·height·width·O/groups flops.
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 2, 3, 4], [1, 2, 2, 1]);
+ * const w = NdArray.from([1, 1, 1, 1], [2, 2, 1, 1]);
+ * const apply = (x: Tensor, w: Tensor) => convTranspose2d(x, w, { stride: 2 });
+ * const result = await evaluate(apply, referenceBackend())(x, w);
+ * console.log(result.shape); // [1, 4, 4, 1]
+ * ```
  */
 export const convTranspose2d = (x: Tensor, w: Tensor, options: ConvTranspose2dOptions = {}): Tensor => {
   checkOptions("convTranspose2d(x, w)", options, optionNames);

@@ -30,8 +30,26 @@ const triangle = (op: "tril" | "triu", x: Tensor, options: TriangleOptions): Ten
   return where(op === "tril" ? lessEqual(above, diagonal) : greaterEqual(above, diagonal), x, 0);
 };
 
-/** Return `x` [..., rows, columns] with the entries above a diagonal replaced by zeros, even if they are NaN. */
+/**
+ * Return `x` [..., rows, columns] with the entries above a diagonal replaced by zeros, even if they are NaN.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => tril(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [1, 0, 3, 4]
+ * ```
+ */
 export const tril = (x: Tensor, options: TriangleOptions = {}): Tensor => triangle("tril", x, options);
 
-/** Return `x` [..., rows, columns] with the entries below a diagonal replaced by zeros, even if they are NaN. */
+/**
+ * Return `x` [..., rows, columns] with the entries below a diagonal replaced by zeros, even if they are NaN.
+ *
+ * @example
+ * ```ts
+ * const apply = (x: Tensor) => triu(x);
+ * const result = await evaluate(apply, referenceBackend())(NdArray.from([1, 2, 3, 4], [2, 2]));
+ * console.log(result.toNumbers()); // [1, 2, 0, 4]
+ * ```
+ */
 export const triu = (x: Tensor, options: TriangleOptions = {}): Tensor => triangle("triu", x, options);

@@ -232,7 +232,15 @@ export const emitWithGradient = (
 export const emitOne = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor =>
   emit(op, inputs, params)[0]!;
 
-/** Run `fn` with `name` appended to the scope path. Nodes record the scope path as the model part that emitted them. */
+/**
+ * Run `fn` with `name` appended to the scope path. Nodes record the scope path as the model part that emitted them.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => scope("head", () => add(x, 1)), [{ dtype: "f32", shape: [2] }]);
+ * console.log(graph.nodes.at(-1)!.scope); // head
+ * ```
+ */
 export const scope = <T>(name: string, fn: () => T): T => {
   const state = currentTrace("scope");
   if (typeof fn !== "function")
@@ -249,6 +257,12 @@ export const scope = <T>(name: string, fn: () => T): T => {
 /**
  * Run `fn`, and assign its nodes to a phase of the step. Not needed for differentiation (`backward`), `exchange` of
  * `@skein/compressors` (`communication`), and optimizers and `applyUpdates` (`update`), which set their phase.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => inPhase("update", () => add(x, 1)), [{ dtype: "f32", shape: [2] }]);
+ * console.log(graph.nodes.at(-1)!.phase); // update
+ * ```
  */
 export const inPhase = <T>(phase: Phase, fn: () => T): T => {
   const state = currentTrace("inPhase");
@@ -276,7 +290,14 @@ export const axisSize = (axis: string): number => currentTrace("axisSize").mesh[
  * axis of one rank is 0.
  *
  * @throws ArgumentError if the trace has no coordinates. `jit` obtains coordinates from its communicators.
- * @example const own = blocks.filter((_, i) => i % numRanks === meshCoordinate("data"));
+ * @example
+ * ```ts
+ * const options = { mesh: { data: 2 }, place: { data: 1 } };
+ * trace((x: Tensor) => {
+ *   console.log(meshCoordinate("data")); // 1
+ *   return x;
+ * }, [{ dtype: "f32", shape: [1] }], options);
+ * ```
  */
 export const meshCoordinate = (axis: string): number => {
   const { mesh, place } = currentTrace("meshCoordinate");

@@ -98,6 +98,12 @@ const formatCount = (count: number, unit: string): string => {
  *   %12 = conv2d(%3, %4) f32[64,28,28,32] {stride: [1, 1]}
  * return %12
  * ```
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(printGraph(graph).includes("add")); // true
+ * ```
  */
 export const printGraph = (graph: Graph, { cost = false }: PrintOptions = {}): string => {
   const name = (ref: ValueRef): string =>

@@ -102,6 +102,11 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
  * - All other blocks are packed into one workspace by liveness.
  *
  * Cost: O(nodes + edges) and O(blocks²) for the packing.
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => sum(square(x)), [{ dtype: "f32", shape: [1024] }]);
+ * console.log(planMemory(graph).workspaceBytes); // 4096
+ * ```
  */
 export const planMemory = (
   graph: Graph,

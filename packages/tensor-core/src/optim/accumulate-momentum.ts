@@ -19,6 +19,16 @@ export interface MomentumOptions {
 /**
  * Add heavy-ball momentum: `v ← decay·v + u`. The update is `v`, or `u + decay·v` with Nesterov momentum.
  *
+ * @example
+ * ```ts
+ * const optimizer = chain(accumulateMomentum({ decay: 0.9 }), scaleByLearningRate(0.1));
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
  * Source: Polyak 1964; Nesterov's form as in Sutskever et al. 2013 and PyTorch's SGD (dampening 0).
  */
 export const accumulateMomentum = (options: MomentumOptions): GradientTransformation<MomentumState> => {

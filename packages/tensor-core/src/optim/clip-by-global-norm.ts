@@ -15,6 +15,11 @@ import { type EmptyState, type GradientTransformation, stateless } from "./trans
  * unsharded.
  * @throws ArgumentError if `sharding` is not a function.
  * Cost: one read of all leaves; for each distinct set of sharding axes, an all-reduce of one number along each axis.
+ * @example
+ * ```ts
+ * const norm = await evaluate((w: Tensor) => globalNorm({ w }), referenceBackend())(NdArray.from([3, 4]));
+ * console.log(norm.item()); // 5
+ * ```
  */
 export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tensor => {
   if (typeof sharding !== "function")
@@ -43,6 +48,16 @@ export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tenso
  * unchanged. If the norm is NaN, all updates become NaN, so that non-finite gradients are not hidden.
  *
  * @param sharding Sharding of the updates, see `globalNorm`.
+ * @example
+ * ```ts
+ * const optimizer = chain(clipByGlobalNorm(1), sgd({ learningRate: 1 }));
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.293', '2.707']
+ * ```
  * Source: Pascanu et al. 2013, arXiv 1211.5063, Algorithm 1.
  */
 export const clipByGlobalNorm = (

@@ -41,6 +41,11 @@ export interface LossScale {
  * that the first step, which may include one-time initialization, is not skipped.
  *
  * @throws ArgumentError if a scale is not a positive power of two, or if `maximum` is below `initial`.
+ * @example
+ * ```ts
+ * const lossScale = dynamicLossScale({ initial: 1024 });
+ * console.log(Object.keys(lossScale)); // ['minimum', 'init', 'update']
+ * ```
  * Source: Micikevicius et al. 2017, arXiv:1710.03740, §3.2; growth interval of PyTorch's GradScaler, maximum of NVIDIA
  * Apex.
  */

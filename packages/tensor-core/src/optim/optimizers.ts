@@ -17,7 +17,20 @@ export interface SgdOptions {
 
 const sgdOptions: OptionNames<SgdOptions> = { learningRate: true, weightDecay: true, mask: true };
 
-/** Create plain gradient descent: `w ← w − η(g + λw)`. */
+/**
+ * Create plain gradient descent: `w ← w − η(g + λw)`.
+ *
+ * @example
+ * ```ts
+ * const optimizer = sgd({ learningRate: 0.1 });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
+ */
 export const sgd = (options: SgdOptions): GradientTransformation<[EmptyState, ScheduleState]> => {
   const { learningRate, weightDecay = 0, mask } = checkOptions("sgd()", options, sgdOptions);
   return chain(addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
@@ -29,7 +42,20 @@ export interface MomentumSgdOptions extends SgdOptions {
   readonly decay?: number;
 }
 
-/** Create gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv`. */
+/**
+ * Create gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv`.
+ *
+ * @example
+ * ```ts
+ * const optimizer = momentum({ learningRate: 0.1 });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
+ */
 export const momentum = (
   options: MomentumSgdOptions,
 ): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
@@ -42,7 +68,20 @@ export const momentum = (
   return chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay }), scaleByLearningRate(learningRate));
 };
 
-/** Create gradient descent with Nesterov momentum, as PyTorch's SGD with `nesterov`. */
+/**
+ * Create gradient descent with Nesterov momentum, as PyTorch's SGD with `nesterov`.
+ *
+ * @example
+ * ```ts
+ * const optimizer = nesterov({ learningRate: 0.1 });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.810', '2.190']
+ * ```
+ */
 export const nesterov = (
   options: MomentumSgdOptions,
 ): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
@@ -66,7 +105,20 @@ export interface AdamOptimizerOptions extends AdamOptions {
 
 const adamOptions: OptionNames<AdamOptimizerOptions> = { learningRate: true, beta1: true, beta2: true, epsilon: true };
 
-/** Create the Adam optimizer. Source: see `scaleByAdam`. */
+/**
+ * Create the Adam optimizer. Source: see `scaleByAdam`.
+ *
+ * @example
+ * ```ts
+ * const optimizer = adam({ learningRate: 0.1 });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
+ */
 export const adam = (options: AdamOptimizerOptions): GradientTransformation<[AdamState, ScheduleState]> => {
   const { learningRate, ...rest } = checkOptions("adam()", options, adamOptions);
   return chain(scaleByAdam(rest), scaleByLearningRate(learningRate));
@@ -80,7 +132,20 @@ export interface AdamWOptions extends AdamOptimizerOptions {
   readonly mask?: DecayMask;
 }
 
-/** Create Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)`. Source: see `addDecayedWeights`. */
+/**
+ * Create Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)`. Source: see `addDecayedWeights`.
+ *
+ * @example
+ * ```ts
+ * const optimizer = adamw({ learningRate: 0.1, weightDecay: 0.1 });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.890', '2.080']
+ * ```
+ */
 export const adamw = (options: AdamWOptions): GradientTransformation<[AdamState, EmptyState, ScheduleState]> => {
   const {
     learningRate,

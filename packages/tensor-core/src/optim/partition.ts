@@ -34,7 +34,19 @@ const requireParts = (label: unknown, parts: unknown): void => {
  * record by path. The state is a record of the states of all transformations.
  *
  * @throws ArgumentError for a label without a transformation.
- * @example partition((_, param) => (param.rank < 2 ? "vectors" : "matrices"), { matrices: muon(…), vectors: adam(…) })
+ * @example
+ * ```ts
+ * const optimizer = partition((_, param) => (param.rank < 2 ? "vectors" : "matrices"), {
+ *   vectors: sgd({ learningRate: 0.1 }),
+ *   matrices: adam({ learningRate: 3e-4 }),
+ * });
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
  */
 export const partition = <States extends Readonly<Record<string, unknown>>>(
   label: PartitionLabel,

@@ -37,6 +37,17 @@ const biasCorrection = (decay: number, step: Tensor): Tensor => {
  * `m̂ = m/(1−β₁ᵗ)`, `v̂ = v/(1−β₂ᵗ)`.
  *
  * Memory: two f32 values of state per parameter.
+ *
+ * @example
+ * ```ts
+ * const optimizer = chain(scaleByAdam(), scaleByLearningRate(0.1));
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
  * Source: Kingma and Ba 2015, arXiv 1412.6980, Algorithm 1; ε outside the root of v̂ as in PyTorch.
  */
 export const scaleByAdam = (options: AdamOptions = {}): GradientTransformation<AdamState> => {

@@ -8,7 +8,20 @@ import { type EmptyState, type GradientTransformation, stateless } from "./trans
 const scaleLeaves = <P>(updates: P, factor: Tensor | number): P =>
   zipTrees((update: Tensor) => multiply(update, factor), updates);
 
-/** Multiply updates by `factor`: `factor · u`. */
+/**
+ * Multiply updates by `factor`: `factor · u`.
+ *
+ * @example
+ * ```ts
+ * const optimizer = scale(-0.1);
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
+ */
 export const scale = (factor: number): GradientTransformation<EmptyState> => {
   checkNumber("scale", "its factor", factor, { from: -Infinity, usual: 0.5 });
   return stateless((updates) => scaleLeaves(updates, factor));
@@ -19,7 +32,20 @@ export interface ScheduleState {
   readonly step: Tensor;
 }
 
-/** Multiply updates by a schedule: `schedule(step) · u`. The state contains the step number. */
+/**
+ * Multiply updates by a schedule: `schedule(step) · u`. The state contains the step number.
+ *
+ * @example
+ * ```ts
+ * const optimizer = scaleBySchedule(-0.1);
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
+ */
 export const scaleBySchedule = (schedule: Schedule): GradientTransformation<ScheduleState> => {
   checkSchedule("scaleBySchedule", "its schedule", schedule, -Infinity);
   return {
@@ -34,6 +60,16 @@ export const scaleBySchedule = (schedule: Schedule): GradientTransformation<Sche
  * switch to a schedule.
  *
  * @throws ArgumentError if the rate is neither a finite non-negative number nor a schedule.
+ * @example
+ * ```ts
+ * const optimizer = scaleByLearningRate(0.1);
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
  */
 export const scaleByLearningRate = (learningRate: Schedule): GradientTransformation<ScheduleState> => {
   checkSchedule("scaleByLearningRate", "learningRate", learningRate, 0);

@@ -32,7 +32,16 @@ export const checkSchedule = (fn: string, name: string, schedule: Schedule, from
     );
 };
 
-/** Return the value of a schedule at `step`, f32 scalar. */
+/**
+ * Return the value of a schedule at `step`, f32 scalar.
+ *
+ * @example
+ * ```ts
+ * const rate = (step: Tensor) => resolveSchedule(0.1, step);
+ * const at50 = await evaluate(rate, referenceBackend())(NdArray.from([50], [], "i32"));
+ * console.log(at50.item().toFixed(3)); // 0.100
+ * ```
+ */
 export const resolveSchedule = (schedule: Schedule, step: Tensor): Tensor => {
   if (typeof schedule === "number") return full([], schedule);
   const value = schedule(step);
@@ -51,7 +60,16 @@ const requireSteps = (name: string, steps: number): void => {
 /** Return the completed fraction of the schedule, min(step / steps, 1), f32. */
 const progress = (step: Tensor, steps: number): Tensor => minimum(multiply(cast(step, "f32"), 1 / steps), 1);
 
-/** Create a linear ramp from `from` at step 0 to `to` at step `steps`; constant `to` afterwards. */
+/**
+ * Create a linear ramp from `from` at step 0 to `to` at step `steps`; constant `to` afterwards.
+ *
+ * @example
+ * ```ts
+ * const rate = (step: Tensor) => resolveSchedule(linearRamp({ from: 0, to: 0.1, steps: 100 }), step);
+ * const at50 = await evaluate(rate, referenceBackend())(NdArray.from([50], [], "i32"));
+ * console.log(at50.item().toFixed(3)); // 0.050
+ * ```
+ */
 export const linearRamp = (options: {
   readonly from: number;
   readonly to: number;
@@ -68,6 +86,12 @@ export const linearRamp = (options: {
  * Create a cosine decay from `initial` at step 0 to `final` (default: 0) at step `steps`, constant `final` afterwards:
  * `final + (initial − final) · (1 + cos(π·step/steps)) / 2`.
  *
+ * @example
+ * ```ts
+ * const rate = (step: Tensor) => resolveSchedule(cosineDecay({ initial: 0.1, steps: 100 }), step);
+ * const at50 = await evaluate(rate, referenceBackend())(NdArray.from([50], [], "i32"));
+ * console.log(at50.item().toFixed(3)); // 0.050
+ * ```
  * Source: Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
  */
 export const cosineDecay = (options: {
@@ -86,7 +110,16 @@ export const cosineDecay = (options: {
   return (step) => add(multiply(add(cos(multiply(progress(step, steps), Math.PI)), 1), (initial - final) / 2), final);
 };
 
-/** Create a stepwise decay, `initial · factor^⌊step / every⌋`. */
+/**
+ * Create a stepwise decay, `initial · factor^⌊step / every⌋`.
+ *
+ * @example
+ * ```ts
+ * const rate = (step: Tensor) => resolveSchedule(stepDecay({ initial: 0.1, factor: 0.5, every: 25 }), step);
+ * const at50 = await evaluate(rate, referenceBackend())(NdArray.from([50], [], "i32"));
+ * console.log(at50.item().toFixed(3)); // 0.025
+ * ```
+ */
 export const stepDecay = (options: {
   readonly initial: number;
   readonly factor: number;
@@ -105,6 +138,12 @@ export const stepDecay = (options: {
  * afterwards: `final + (initial − final) · (1 − step/steps)^power`; power 1 is linear.
  *
  * @throws ArgumentError unless `power` is above 0.
+ * @example
+ * ```ts
+ * const rate = (step: Tensor) => resolveSchedule(polynomialDecay({ initial: 0.1, steps: 100, power: 2 }), step);
+ * const at50 = await evaluate(rate, referenceBackend())(NdArray.from([50], [], "i32"));
+ * console.log(at50.item().toFixed(3)); // 0.025
+ * ```
  */
 export const polynomialDecay = (options: {
   readonly initial: number;
@@ -131,8 +170,13 @@ export const polynomialDecay = (options: {
  * (exclusive). Each schedule receives step numbers relative to its start.
  *
  * @throws ArgumentError unless the boundaries increase and their number is one less than the number of schedules.
- * @example joinSchedules([linearRamp({ from: 0, to: 0.1, steps: 100 }), cosineDecay({ initial: 0.1, steps: 900 })],
- * [100])
+ * @example
+ * ```ts
+ * const schedule = joinSchedules([linearRamp({ from: 0, to: 0.1, steps: 10 }), 0.2], [10]);
+ * const rate = (step: Tensor) => resolveSchedule(schedule, step);
+ * const at50 = await evaluate(rate, referenceBackend())(NdArray.from([50], [], "i32"));
+ * console.log(at50.item().toFixed(3)); // 0.200
+ * ```
  */
 export const joinSchedules = (schedules: readonly Schedule[], boundaries: readonly number[]): Schedule => {
   if (!Array.isArray(schedules) || !Array.isArray(boundaries))
@@ -164,6 +208,12 @@ export const joinSchedules = (schedules: readonly Schedule[], boundaries: readon
  * Create a linear warm-up over the first `steps` steps, followed by `schedule`, which begins at its step 0. The value
  * at the first step is nonzero: `schedule(0) · (step + 1) / (steps + 1)`.
  *
+ * @example
+ * ```ts
+ * const rate = (step: Tensor) => resolveSchedule(warmUp(100, 0.1), step);
+ * const at50 = await evaluate(rate, referenceBackend())(NdArray.from([50], [], "i32"));
+ * console.log(at50.item().toFixed(3)); // 0.050
+ * ```
  * Source: Goyal et al. 2017, arXiv 1706.02677, §2.2.
  */
 export const warmUp = (steps: number, schedule: Schedule): Schedule => {

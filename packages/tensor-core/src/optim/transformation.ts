@@ -52,7 +52,20 @@ export interface GradientTransformation<State> {
 /** State type of a stateless transformation. */
 export type EmptyState = Readonly<Record<string, never>>;
 
-/** Create a transformation without state. */
+/**
+ * Create a transformation without state.
+ *
+ * @example
+ * ```ts
+ * const optimizer = stateless((updates) => mapTree(updates, (x: Tensor) => multiply(sign(x), -0.1)) as never);
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.900', '2.100']
+ * ```
+ */
 export const stateless = (
   update: <P>(updates: P, context: UpdateContext<P>) => P,
 ): GradientTransformation<EmptyState> => ({
@@ -63,7 +76,16 @@ export const stateless = (
 /**
  * Combine transformations to one that applies them in sequence. Its state is the list of their states.
  *
- * @example const optimizer = chain(clipByGlobalNorm(1), adamw({ learningRate: 3e-4 }));
+ * @example
+ * ```ts
+ * const optimizer = chain(clipByGlobalNorm(1), adamw({ learningRate: 3e-4 }));
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['1.000', '2.000']
+ * ```
  */
 export const chain = <States extends readonly unknown[]>(
   ...parts: { [K in keyof States]: GradientTransformation<States[K]> }
@@ -115,6 +137,13 @@ export const chain = <States extends readonly unknown[]>(
 /**
  * Return `params + updates`, for each leaf. Updates of optimizers already include the negative sign of the descent
  * direction.
+ *
+ * @example
+ * ```ts
+ * const add = (w: Tensor, update: Tensor) => applyUpdates({ w }, { w: update }).w;
+ * const next = await evaluate(add, referenceBackend())(NdArray.from([1, 2]), NdArray.from([0.5, 0]));
+ * console.log(next.toNumbers()); // [1.5, 2]
+ * ```
  */
 export const applyUpdates = <P>(params: P, updates: P): P =>
   inPhase("update", () => zipTrees((param: Tensor, update: Tensor) => add(param, update), params, updates));

@@ -15,6 +15,12 @@ export type DecayMask = (path: string, param: Tensor) => boolean | number;
 /**
  * Mask that applies decay to matrices and convolution kernels, but not to biases and normalization gains, as usual for
  * transformers.
+ *
+ * @example
+ * ```ts
+ * const optimizer = adamw({ learningRate: 3e-4, weightDecay: 0.1, mask: decayMatrices }); // no decay of biases
+ * console.log(Object.keys(optimizer)); // ['init', 'update']
+ * ```
  */
 export const decayMatrices: DecayMask = (_, param) => param.rank >= 2;
 
@@ -32,6 +38,16 @@ const factorOf = (mask: DecayMask, path: string, param: Tensor): number => {
  * factor if the mask returns one. After `scaleByAdam`, this is AdamW's decoupled weight decay; before `scaleByAdam`, it
  * is L2 regularization.
  *
+ * @example
+ * ```ts
+ * const optimizer = chain(addDecayedWeights(0.1), scaleByLearningRate(0.1));
+ * const step = (w: Tensor, gradient: Tensor) => {
+ *   const [updates] = optimizer.update({ w: gradient }, optimizer.init({ w }), { params: { w } });
+ *   return applyUpdates({ w }, updates).w;
+ * };
+ * const next = await evaluate(step, referenceBackend())(NdArray.from([1, 2]), NdArray.from([1, -1]));
+ * console.log(next.toNumbers().map((value) => value.toFixed(3))); // ['0.890', '2.080']
+ * ```
  * Source: Loshchilov and Hutter 2019, arXiv 1711.05101.
  */
 export const addDecayedWeights = (decay: number, mask: DecayMask = () => true): GradientTransformation<EmptyState> => {

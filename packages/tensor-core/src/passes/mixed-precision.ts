@@ -92,6 +92,14 @@ export interface MixedPrecisionOptions {
  * Neither WebGPU nor WebAssembly has bf16 arithmetic, so bf16 products are computed in f32 from rounded operands
  * (`widenHalf`), without speedup. Apply this pass to a whole training step, after differentiation.
  *
+ * @example
+ * ```ts
+ * const passes = [(graph: Graph) => mixedPrecision(graph, { dtype: "bf16" })];
+ * const product = (a: Tensor, b: Tensor) => matmul(a, b);
+ * const [a, b] = [NdArray.from([3], [1, 1]), NdArray.from([2], [1, 1])];
+ * const y = await evaluate(product, referenceBackend(), { passes })(a, b);
+ * console.log(y.toNumbers()); // [6]
+ * ```
  * Source: Micikevicius et al. 2017, "Mixed Precision Training", arXiv:1710.03740; bf16: Kalamkar et al. 2019, "A Study
  * of BFLOAT16 for Deep Learning Training", arXiv:1905.12322.
  */

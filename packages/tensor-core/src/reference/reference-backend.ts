@@ -27,7 +27,15 @@ const valueOf = (array: DeviceArray): ReferenceArray => {
   throw foreignArray(array);
 };
 
-/** Create a backend that runs the f64 interpreter: one rank, no fusion. Results are rounded to f32 only on download. */
+/**
+ * Create a backend that runs the f64 interpreter: one rank, no fusion. Results are rounded to f32 only on download.
+ *
+ * @example
+ * ```ts
+ * const doubled = await evaluate((x: Tensor) => multiply(x, 2), referenceBackend())(NdArray.from([1, 2]));
+ * console.log(doubled.toNumbers()); // [2, 4]
+ * ```
+ */
 export const referenceBackend = (): Backend => ({
   name: "reference",
   compile: (source: Graph): Executable => {

@@ -103,6 +103,11 @@ const refuseArgument = (args: unknown, path: string): never => {
  * compositions.
  * @throws ArgumentError if a leaf is not an array, and if the function returns anything other than tensors of its
  * trace.
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(graph.nodes.map(({ op }) => op)); // ['input', 'constant', 'add']
+ * ```
  */
 export const trace = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,

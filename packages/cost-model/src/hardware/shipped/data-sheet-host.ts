@@ -1,8 +1,9 @@
 import type { LinkTimes } from "@skein/collectives";
-import type { Device, HardwareFile } from "../hardware.ts";
+import type { ComputeDevice, HardwareFile } from "../hardware.ts";
 
 /** Data sheet values of a GPU. Flops are dense, without sparsity, for products that accumulate in f32. */
-export interface GpuDataSheet extends Pick<Device, "name" | "source" | "flopsPerSecond" | "memoryBytesPerSecond"> {
+export interface GpuDataSheet
+  extends Pick<ComputeDevice, "name" | "source" | "flopsPerSecond" | "memoryBytesPerSecond"> {
   readonly memoryGibibytes: number;
 }
 
@@ -21,7 +22,7 @@ const kernelStartSeconds = 0.9e-6;
 const assumedEfficiency = 0.6;
 
 /** Build a device description from the data sheet of a GPU. */
-export const dataSheetGpu = ({ memoryGibibytes, ...sheet }: GpuDataSheet): Device => ({
+export const dataSheetGpu = ({ memoryGibibytes, ...sheet }: GpuDataSheet): ComputeDevice => ({
   kind: "gpu",
   ...sheet,
   memoryBytes: memoryGibibytes * 2 ** 30,
@@ -59,14 +60,15 @@ const timesOf = (kind: keyof typeof secondsPerMessage, bytesPerSecond: number): 
 });
 
 /** Returns the seconds per byte of a sum, which reads two operands and writes one result. */
-export const gpuReduceSecondsPerByte = ({ memoryBytesPerSecond }: Pick<Device, "memoryBytesPerSecond">): number =>
-  3 / memoryBytesPerSecond;
+export const gpuReduceSecondsPerByte = ({
+  memoryBytesPerSecond,
+}: Pick<ComputeDevice, "memoryBytesPerSecond">): number => 3 / memoryBytesPerSecond;
 
 /** A host with several GPUs of one model. */
 export interface GpuHost {
   readonly name: string;
   readonly description: string;
-  readonly device: Device;
+  readonly device: ComputeDevice;
   readonly gpus: number;
   readonly interconnect: HostInterconnect;
   /**

@@ -32,6 +32,10 @@ export const shippedHardware: readonly HardwareFile[] = [
  * Find shipped hardware by name.
  *
  * @throws ArgumentError for an unknown name; the message lists the known names.
+ * @example
+ * ```ts
+ * console.log(hardwareNamed("v100").device.kind); // gpu
+ * ```
  */
 export const hardwareNamed = (name: string): HardwareFile => {
   const found = shippedHardware.find((file) => file.name === name);

@@ -1,8 +1,8 @@
-import type { Device, HardwareFile } from "../hardware.ts";
+import type { ComputeDevice, HardwareFile } from "../hardware.ts";
 import { dataSheetGpu, hostOfGpus } from "./data-sheet-host.ts";
 
 /** RTX 2080 Ti at the clock rate of the reference card. This GPU does not support bf16. */
-export const rtx2080TiDevice: Device = dataSheetGpu({
+export const rtx2080TiDevice: ComputeDevice = dataSheetGpu({
   name: "NVIDIA GeForce RTX 2080 Ti",
   source: "NVIDIA, Turing GPU Architecture, 2018, table 1; products that add up in f32",
   flopsPerSecond: { f32: 13.4e12, f16: 53.8e12, i8: 215.2e12, i4: 430.3e12 },

@@ -71,7 +71,14 @@ export interface DispatchChoice {
   readonly backwardChunks?: number | undefined;
 }
 
-/** Returns the number of chunks of the backward pass. */
+/**
+ * Returns the number of chunks of the backward pass.
+ *
+ * @example
+ * ```ts
+ * console.log(backwardChunksOf({ way: "ragged", numChunks: 4 })); // 4
+ * ```
+ */
 export const backwardChunksOf = ({ numChunks, backwardChunks = numChunks }: DispatchChoice): number => backwardChunks;
 
 /** Traffic over one level of links in each direction: total bytes of all chunks. */
@@ -177,6 +184,14 @@ const levelSeconds = (model: CollectiveModel, bytes: number, numStartUps: number
  * @throws ArgumentError for sizes that are not whole numbers from 1, levels whose product is not the number of ranks,
  * backward chunks that a method cannot have, or impossible times.
  *
+ * @example
+ * ```ts
+ * const model = { startupSeconds: 1e-5, secondsPerByte: 1e-9 };
+ * const layer = { numTokens: 1024, width: 512, numExperts: 8, expertsPerToken: 2, slots: 320 };
+ * const computing = { expertSeconds: 1e-3, chunkSeconds: 0, otherSeconds: 0 };
+ * const links = { numRanks: 4, flat: model, levels: [] };
+ * console.log(dispatchSeconds({ way: "ragged", numChunks: 1 }, layer, links, computing) > 1e-3); // true
+ * ```
  * Source: levels as in HierMoE, arXiv 2508.09591; streams as in FSMoE, ASPLOS 2025. The numbers of start-ups and the
  * division of the computation are our own: see `docs/algorithms.md`.
  */
@@ -236,6 +251,15 @@ export interface PredictedDispatch extends DispatchChoice {
  * Predict all choices, fastest first; equal predictions are ordered by number of chunks, then by input order.
  *
  * @throws ArgumentError under the conditions of `dispatchSeconds`.
+ * @example
+ * ```ts
+ * const model = { startupSeconds: 1e-5, secondsPerByte: 1e-9 };
+ * const layer = { numTokens: 1024, width: 512, numExperts: 8, expertsPerToken: 2, slots: 320 };
+ * const links = { numRanks: 4, flat: model, levels: [] };
+ * const computing = { expertSeconds: 1e-3, chunkSeconds: 1e-5, otherSeconds: 0 };
+ * const [best] = rankDispatches([1, 2, 4].map((numChunks) => ({ way: "ragged", numChunks })), layer, links, computing);
+ * console.log(best!.numChunks > 1); // true
+ * ```
  */
 export const rankDispatches = (
   choices: readonly DispatchChoice[],

@@ -60,6 +60,13 @@ const secondsWith = (stretch: BackwardSegment): ((gradientSeconds: number) => nu
  * @param stretches Segments of the whole backward pass, in order.
  * @param allReduce Time model of an all-reduce as a function of its bytes. Empty all-reduces take no time.
  * @throws ArgumentError for segments that do not fit the profile, or impossible values.
+ * @example
+ * ```ts
+ * const tensors = ["head", "body"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));
+ * const segments = [{ numReady: 1, denseSeconds: 1 }, { numReady: 1, denseSeconds: 1 }];
+ * const model = { startupSeconds: 0.1, secondsPerByte: 1e-4 };
+ * console.log(planIdleBuckets({ tensors }, segments, model).buckets); // [['head'], ['body']]
+ * ```
  * Source: the problem of FSMoE, ASPLOS 2025, whose gradients may be divided anywhere.
  */
 export const planIdleBuckets = (

@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { chunks, schedules } from "../../../test/moe-layers.ts";
 import { simulate } from "../../simulation/simulate.ts";
-import type { CollectiveTask, Task } from "../../simulation/task.ts";
+import type { CollectiveTask, SimulatedTask } from "../../simulation/task.ts";
 import type { ChunkSeconds } from "./layer-pass.ts";
 import { type LayerSchedule, type LayerTimeline, layerTimeline } from "./layer-timeline.ts";
 
 /** Converts the schedule to a program of one rank, because the simulator has no concept of experts. */
 const simulated = (chunk: ChunkSeconds, schedule: LayerSchedule, { streams }: LayerTimeline): number => {
   const { numChunks, gradientSeconds = 0 } = schedule;
-  const tasks: Task[] = [];
+  const tasks: SimulatedTask[] = [];
   const start = (
     name: string,
     collective: CollectiveTask["collective"],

@@ -64,6 +64,11 @@ const intraNodeSteps = (numChunks: number, order: IntraNodeOrder): readonly Intr
  * @throws ArgumentError for a number of chunks that is not a whole number from 1, or a time that is negative or
  * infinite.
  *
+ * @example
+ * ```ts
+ * const chunk = { allToAll: 1, allGather: 0.5, reduceScatter: 0.5, experts: 2 };
+ * console.log(layerTimeline(chunk, { numChunks: 2 }).makespanSeconds); // 7
+ * ```
  * Source: the schedule of FSMoE, ASPLOS 2025; the alternating order is ours.
  */
 export const layerTimeline = (chunk: ChunkSeconds, schedule: LayerSchedule): LayerTimeline => {

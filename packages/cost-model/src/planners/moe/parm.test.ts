@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { collectiveSeconds } from "../../collective-model.ts";
 import {
-  chooseParmSchedule,
+  planParmSchedule,
   overlappedSeconds,
   parmCosts,
   type ParmLayer,
@@ -107,7 +107,7 @@ describe("parmCosts", () => {
         const costs = parmCosts(some, groupModels, secondsPerFlop);
         if (some.expertsPerToken * some.capacityFactor <= 1)
           expect(costs.S2.seconds).toBeLessThanOrEqual(costs.S1.seconds * (1 + 1e-12));
-        const schedule = chooseParmSchedule(costs);
+        const schedule = planParmSchedule(costs);
         chosen.add(schedule);
         expect(costs[schedule].seconds).toBe(Math.min(...Object.values(costs).map(({ seconds }) => seconds)));
       }),
@@ -119,8 +119,8 @@ describe("parmCosts", () => {
   test("S1 is better with many experts per token, S2 with few", () => {
     const line = { startupSeconds: 0, secondsPerByte: 1 };
     const links = { ...noCost, fusedAllToAll: line, tensorAllGather: line, shardAllReduce: line };
-    expect(chooseParmSchedule(parmCosts({ ...layer, numShards: 4 }, links))).toBe("S2");
-    expect(chooseParmSchedule(parmCosts({ ...layer, numShards: 4, expertsPerToken: 8 }, links))).toBe("S1");
+    expect(planParmSchedule(parmCosts({ ...layer, numShards: 4 }, links))).toBe("S2");
+    expect(planParmSchedule(parmCosts({ ...layer, numShards: 4, expertsPerToken: 8 }, links))).toBe("S1");
   });
 
   test("rejects invalid sizes", () => {

@@ -95,6 +95,19 @@ export const overlappedSeconds = (allToAllSeconds: number, allGatherSeconds: num
  * @param secondsPerFlop Seconds per flop of the experts' matrix products. Default: 0, which counts communication only.
  * @throws ArgumentError for sizes that are not positive, or impossible values of a collective.
  *
+ * @example
+ * ```ts
+ * const layer = {
+ *   numTokens: 1024, hidden: 512, expertHidden: 2048, numProducts: 2, expertsPerToken: 2, capacityFactor: 1.25,
+ *   bytesPerElement: 4, numTensorRanks: 2, numShards: 2,
+ * };
+ * const model = { startupSeconds: 1e-5, secondsPerByte: 1e-9 };
+ * const models = {
+ *   expertAllToAll: model, fusedAllToAll: model, fusedWorldSize: 4, shardAllGather: model, shardAllReduce: model,
+ *   tensorAllGather: model,
+ * };
+ * console.log(planParmSchedule(parmCosts(layer, models))); // S2
+ * ```
  * Source: Parm, INFOCOM 2024, reconstructed from its abstract and its released kernel, because the paper itself was not
  * available.
  */
@@ -139,8 +152,16 @@ export const parmCosts = (
   };
 };
 
-/** Choose the fastest schedule. Among equally fast schedules, S1 is preferred to S2, and S2 to the baseline. */
-export const chooseParmSchedule = (costs: Readonly<Record<ParmSchedule, ParmCost>>): ParmSchedule => {
+/**
+ * Choose the fastest schedule. Among equally fast schedules, S1 is preferred to S2, and S2 to the baseline.
+ *
+ * @example
+ * ```ts
+ * const cost = (seconds: number) => ({ communicationSeconds: seconds, expertFlops: 0, seconds });
+ * console.log(planParmSchedule({ baseline: cost(3), S1: cost(1), S2: cost(2) })); // S1
+ * ```
+ */
+export const planParmSchedule = (costs: Readonly<Record<ParmSchedule, ParmCost>>): ParmSchedule => {
   const order: readonly ParmSchedule[] = ["S1", "S2", "baseline"];
   return order.reduce((best, schedule) => (costs[schedule].seconds < costs[best].seconds ? schedule : best));
 };

@@ -74,6 +74,13 @@ export const fastest = (candidates: readonly PipelineCandidate[], gradientSecond
  * @param gradientSeconds Seconds of an all-reduce between the last dispatch and the first combine; 0 in a forward pass.
  * @throws ArgumentError if there is no candidate, or for impossible values.
  *
+ * @example
+ * ```ts
+ * const leg = { model: { startupSeconds: 0.01, secondsPerByte: 1e-6 }, bytes: 1e6 };
+ * const experts = { startupSeconds: 0.01, workSeconds: 4 };
+ * const { numChunks } = planPipeline({ allToAll: leg, allGather: leg, reduceScatter: leg, experts });
+ * console.log(numChunks > 1); // true
+ * ```
  * Source: the problem of FSMoE, ASPLOS 2025, who minimize four formulas by sequential quadratic programming.
  */
 export const planPipeline = (pass: MoeLayerPass, gradientSeconds = 0, choices: PipelineChoices = {}): PipelinePlan => {

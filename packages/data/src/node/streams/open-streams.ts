@@ -82,6 +82,13 @@ const textCure = "give text, JSON Lines or Parquet files";
  * from the concatenated texts of each shard. This function reads no text.
  *
  * @throws DataError for missing shards.
+ * @example
+ * ```ts
+ * import { writeFileSync } from "node:fs";
+ * writeFileSync("shard.jsonl", JSON.stringify({ text: "Call me Ishmael. ".repeat(20) }));
+ * const { train } = openTextStream({ file: "shard.jsonl", window: 8, shuffleBuffer: 16 });
+ * console.log(isStreamed(train)); // true
+ * ```
  */
 export const openTextStream = ({
   file,

@@ -1,5 +1,5 @@
 import { InvariantError } from "@skein/tensor-core";
-import type { Choices, DeviceFacts } from "../../kernel.ts";
+import type { KernelChoices, DeviceFacts } from "../../kernel.ts";
 import { flopsOf, type MatmulVariant, type Product } from "./product.ts";
 import { sumOrderOf } from "./sum-order.ts";
 import { tilesOf, tileShapes, tileName } from "./register-tiled.ts";
@@ -66,7 +66,7 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
 export const chooseVariant = (
   product: Product,
   facts: DeviceFacts,
-  { matmulVariant: learned }: Choices,
+  { matmulVariant: learned }: KernelChoices,
 ): MatmulVariant => {
   if (learned === undefined || product.inner === 0) return staticChoice(product, facts);
   const { batch, rows, columns, inner, transposeA, transposeB, dtype } = product;

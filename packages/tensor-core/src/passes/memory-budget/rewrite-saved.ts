@@ -54,8 +54,13 @@ const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[
  * @returns A pass for `jit`, to be applied after `mixedPrecision`.
  * @throws ArgumentError if `decode` returns another dtype or shape.
  * Cost: one encoding and one decoding per saved value.
- * @example jit(step, backend, { passes: [rewriteSaved({ encode: (x) => [cast(x, "bf16")], decode: ([x]) => cast(x!,
- * "f32") })] });
+ * @example
+ * ```ts
+ * const code = { encode: (x: Tensor) => [cast(x, "bf16")], decode: ([x]: readonly Tensor[]) => cast(x!, "f32") };
+ * const gradient = (x: Tensor) => valueAndGrad((y: Tensor) => sum(tanh(y)))(x)[1];
+ * const compiled = evaluate(gradient, referenceBackend(), { passes: [rewriteSaved(code as never)] });
+ * console.log((await compiled(NdArray.from([0]))).toNumbers()); // [1]
+ * ```
  */
 export const rewriteSaved =
   ({ encode, decode, selects = () => true }: SavedCode): ((graph: Graph) => Graph) =>

@@ -85,8 +85,16 @@ const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
  * @throws ArgumentError for a name that was not tapped, and for cuts that do not separate the stages. The message names
  * the value that is read across the cut.
  * Cost: O(stages · (nodes + edges)).
+ * @example
+ * ```ts
+ * const loss = ({ w }: { w: Tensor }, x: Tensor) => {
+ *   const hidden = tap("hidden", multiply(x, w));
+ *   return sum(square(hidden));
+ * };
+ * const spec = { dtype: "f32", shape: [2] } as const;
+ * console.log(cutStages(loss, [{ w: spec }, spec], { cuts: ["hidden"] }).stages.length); // 2
+ * ```
  * Source: the stages of GPipe, Huang et al. 2018, arXiv:1811.06965.
- * @example const { stages } = cutStages(model.loss, [params, batch], { cuts: ["block-3", "block-7"] });
  */
 export const cutStages = <P, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => Tensor | readonly [Tensor, unknown],
