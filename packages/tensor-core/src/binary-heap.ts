@@ -1,4 +1,13 @@
-/** Binary heap: a priority queue with a user-defined order. Push and pop cost O(log n). */
+/**
+ * Binary heap: a priority queue with a user-defined order. Push and pop cost O(log n).
+ *
+ * @example
+ * ```ts
+ * const heap = new BinaryHeap<number>((a, b) => a < b);
+ * for (const value of [3, 1, 2]) heap.push(value);
+ * console.log(heap.pop()); // 1
+ * ```
+ */
 export class BinaryHeap<T> {
   private readonly isBefore: (a: T, b: T) => boolean;
   private readonly entries: T[] = [];

@@ -183,8 +183,15 @@ const completeDefinition = (definition: OperatorDefinition<Params, readonly unkn
  * @throws ArgumentError if the name is not `owner/name`, OperatorError if the definition is incomplete. The returned
  * function throws OperatorError if the definition violates its contract; compiling a graph can throw the same error.
  * @example
- * const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x, tanh(softplus(x)))] });
- * const f = jit((x: Tensor) => mish([x])[0], backend);
+ * ```ts
+ * const cube = defineOperator({
+ *   name: "acme/cube",
+ *   infer: ([x]) => [x!],
+ *   reference: ([x]) => [x!.data.map((value) => value ** 3)],
+ * });
+ * const y = await evaluate((x: Tensor) => cube([x])[0]!, referenceBackend())(NdArray.from([1, 2]));
+ * console.log(y.toNumbers()); // [1, 8]
+ * ```
  */
 export const defineOperator = <const Results extends readonly unknown[], P extends Params = Params>(
   definition: OperatorDefinition<P, Results>,

@@ -28,6 +28,11 @@ const allowedEdits = (candidate: string): number => Math.max(1, Math.floor(candi
  * Return the known word that the user probably meant: the word with the smallest edit distance, if the distance is at
  * most a third of that word's length, or 1. Undefined if no word is near enough. Cost: bounded by `known`, independent
  * of the length of `word`.
+ *
+ * @example
+ * ```ts
+ * console.log(didYouMean("adamv", ["adam", "adamw", "sgd"])); // adam
+ * ```
  */
 export const didYouMean = (word: string, known: readonly string[]): string | undefined => {
   const ranked = known

@@ -93,17 +93,38 @@ const floatOf = (bits: number): number => {
   return scratch.getFloat32(0);
 };
 
-/** Round to the nearest bfloat16 (ties to even) and return its 16 bits. NaN stays NaN. */
+/**
+ * Round to the nearest bfloat16 (ties to even) and return its 16 bits. NaN stays NaN.
+ *
+ * @example
+ * ```ts
+ * console.log(toBf16Bits(1).toString(16)); // 3f80
+ * ```
+ */
 export const toBf16Bits = (value: number): number => {
   const bits = bitsOf(value);
   if (Number.isNaN(value)) return 0x7fc0 | ((bits >>> 16) & 0x8000);
   return ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16) & 0xffff;
 };
 
-/** Decode the bits of a bf16 to a number, exactly. */
+/**
+ * Decode the bits of a bf16 to a number, exactly.
+ *
+ * @example
+ * ```ts
+ * console.log(fromBf16Bits(0x3f80)); // 1
+ * ```
+ */
 export const fromBf16Bits = (bits: number): number => floatOf((bits << 16) >>> 0);
 
-/** Round to the nearest IEEE half (ties to even, subnormals kept) and return its 16 bits. */
+/**
+ * Round to the nearest IEEE half (ties to even, subnormals kept) and return its 16 bits.
+ *
+ * @example
+ * ```ts
+ * console.log(toF16Bits(1).toString(16), fromF16Bits(0x3c00)); // 3c00 1
+ * ```
+ */
 export const toF16Bits = (value: number): number => {
   const bits = bitsOf(value);
   const sign = (bits >>> 16) & 0x8000;
@@ -123,7 +144,14 @@ export const toF16Bits = (value: number): number => {
   return sign | (((rebased + 0xfff + ((rebased >>> 13) & 1)) >>> 13) & 0x7fff);
 };
 
-/** Decode the bits of an IEEE half to a number, exactly. */
+/**
+ * Decode the bits of an IEEE half to a number, exactly.
+ *
+ * @example
+ * ```ts
+ * console.log(fromF16Bits(0x3c00)); // 1
+ * ```
+ */
 export const fromF16Bits = (bits: number): number => {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >>> 10) & 0x1f;

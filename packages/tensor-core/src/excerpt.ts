@@ -49,7 +49,10 @@ export const excerpt = (value: unknown, most: number = defaultCharacters): strin
  * because similar names, such as tensor names of a model, often differ only in their last characters.
  *
  * Cost: O(most).
- * @example excerptName("encoder.layers.10.attention.output.bias", 24); // "encoder....output.bias"
+ * @example
+ * ```ts
+ * console.log(excerptName("encoder.layers.10.attention.output.bias", 24)); // "encoder....output.bias"
+ * ```
  */
 export const excerptName = (name: string, most: number = defaultCharacters): string => {
   const text = quote(name.length > 2 * most ? name.slice(0, most) + name.slice(-most) : name);

@@ -18,7 +18,16 @@ import { Printable } from "./printable.ts";
 /** Maximum number of values in the text form of an array. */
 const printedValues = 6;
 
-/** Dense row-major array on the host. f16 and bf16 are stored as bit patterns. The caller owns `data`. */
+/**
+ * Dense row-major array on the host. f16 and bf16 are stored as bit patterns. The caller owns `data`.
+ *
+ * @example
+ * ```ts
+ * const matrix = NdArray.from([[1, 2], [3, 4]]);
+ * console.log(matrix.shape, matrix.dtype, matrix.toNumbers()); // [2, 2] f32 [1, 2, 3, 4]
+ * console.log(NdArray.from([1, 2, 3, 4], [2, 2], "i32").dtype); // i32
+ * ```
+ */
 export class NdArray extends Printable {
   readonly dtype: DType;
   readonly shape: Shape;

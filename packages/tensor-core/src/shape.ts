@@ -55,7 +55,14 @@ export const sameSpec = (a: TensorSpec, b: TensorSpec): boolean => a.dtype === b
  */
 export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
-/** Format a spec: `f32[64, 10]`. */
+/**
+ * Format a spec: `f32[64, 10]`.
+ *
+ * @example
+ * ```ts
+ * console.log(formatSpec({ dtype: "f32", shape: [2, 3] })); // f32[2, 3]
+ * ```
+ */
 export const formatSpec = (spec: TensorSpec): string => `${spec.dtype}${formatShape(spec.shape)}`;
 
 /** Check a shape. @throws ShapeError unless all sizes are non-negative integers. */
@@ -76,7 +83,14 @@ export const requireDType = (op: string, dtype: DType): void => {
     throw new ShapeError(op, `there is no dtype ${excerpt(dtype)}; use one of ${dtypes.join(", ")}`);
 };
 
-/** Compute the row-major strides of a shape, in elements. */
+/**
+ * Compute the row-major strides of a shape, in elements.
+ *
+ * @example
+ * ```ts
+ * console.log(rowMajorStrides([2, 3, 4])); // [12, 4, 1]
+ * ```
+ */
 export const rowMajorStrides = (shape: Shape): number[] => {
   const strides = new Array<number>(shape.length).fill(1);
   for (let dim = shape.length - 2; dim >= 0; dim--) strides[dim] = strides[dim + 1]! * shape[dim + 1]!;

@@ -90,6 +90,13 @@ export interface SpanSink {
 /**
  * A span sink that keeps its spans in memory. `clock` returns milliseconds; `origin` is the clock's time at the start
  * of the span sink.
+ *
+ * @example
+ * ```ts
+ * const recorder = new SpanRecorder();
+ * spanned(recorder, { name: "load", track: "data" }, () => {});
+ * console.log(recorder.spans.map(({ name, track }) => `${name} on ${track}`)); // ['load on data']
+ * ```
  */
 export class SpanRecorder implements SpanSink {
   readonly spans: Span[] = [];

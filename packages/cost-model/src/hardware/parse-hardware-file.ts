@@ -153,6 +153,11 @@ const problemOf = (error: z.ZodError, content: unknown): string => {
  *
  * @param name Name of the file, for error messages.
  * @throws HardwareFileError with a one-line message.
+ * @example
+ * ```ts
+ * const text = formatHardwareFile(hardwareNamed("v100"));
+ * console.log(parseHardwareFile(text, "v100.json").name); // v100
+ * ```
  */
 export const parseHardwareFile = (text: string, name: string): HardwareFile => {
   let content: unknown;
@@ -167,5 +172,12 @@ export const parseHardwareFile = (text: string, name: string): HardwareFile => {
   return parsed.data;
 };
 
-/** Format a hardware description as JSON text for `parseHardwareFile`. */
+/**
+ * Format a hardware description as JSON text for `parseHardwareFile`.
+ *
+ * @example
+ * ```ts
+ * console.log(formatHardwareFile(hardwareNamed("v100")).includes("skein-hardware")); // true
+ * ```
+ */
 export const formatHardwareFile = (file: HardwareFile): string => `${JSON.stringify(file, undefined, 2)}\n`;

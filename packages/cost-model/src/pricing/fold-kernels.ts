@@ -21,6 +21,13 @@ const mergeKernels = (a: KernelStep, b: KernelStep): KernelStep => ({
  * of the same gradients. Times do not change, except for rounding.
  *
  * Cost: O(nodes).
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => sum(square(x)), [{ dtype: "f32", shape: [1024] }]);
+ * const hardware = { device: hardwareNamed("v100").device, collectives: {} };
+ * const program = stepProgram({ graph, settled: new Set() }, hardware);
+ * console.log(program.length, foldKernels(program).length); // 2 1
+ * ```
  */
 export const foldKernels = (program: StepProgram): StepProgram => {
   const folded: FreeStep[] = [];

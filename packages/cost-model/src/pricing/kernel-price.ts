@@ -57,6 +57,12 @@ export const computeTypeOf = (graph: Graph, node: Node): ComputeType => {
 
 /**
  * Returns the work of one node by the cost rule of its operator: every operand and result goes through memory one time.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => square(x), [{ dtype: "f32", shape: [1024] }]);
+ * console.log(nodeWork(graph, graph.nodes.at(-1)!)); // { flops: 1024, bytes: 12288 }
+ * ```
  */
 export const nodeWork = (graph: Graph, node: Node): Work => {
   const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);

@@ -7,6 +7,16 @@ import type { StepProgram } from "./step-program.ts";
  * with the same batch per rank.
  *
  * @param collectives Pricers of collectives, by axis; must contain all axes of the step.
+ * @example
+ * ```ts
+ * import { optimize } from "@skein/tensor-core/backend";
+ * const options = { mesh: { data: 2 }, place: { data: 0 } };
+ * const { graph } = trace((x: Tensor) => allReduce(x, "data"), [{ dtype: "f32", shape: [1024] }], options);
+ * const { device } = hardwareNamed("v100");
+ * const [near, far] = [true, false].map((sharesMemory) => collectivePricers({ data: { worldSize: 2, sharesMemory } }));
+ * const program = stepProgram({ graph: optimize(graph), settled: new Set() }, { device, collectives: near! });
+ * console.log(reprice(program, far!).length === program.length); // true
+ * ```
  */
 export const reprice = (
   program: StepProgram,

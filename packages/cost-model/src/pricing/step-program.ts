@@ -46,7 +46,16 @@ export interface WaitStep extends StepBase {
   readonly start: number;
 }
 
-/** Returns whether a step is the start of a collective. */
+/**
+ * Returns whether a step is the start of a collective.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => sum(square(x)), [{ dtype: "f32", shape: [1024] }]);
+ * const hardware = { device: hardwareNamed("v100").device, collectives: {} };
+ * console.log(stepProgram({ graph, settled: new Set() }, hardware).some(isStart)); // false
+ * ```
+ */
 export const isStart = (step: StepProgram[number]): step is StartStep => step.kind === "start";
 
 /** Steps of a rank in one training step, in the order in which a backend runs the graph, each with its price. */
@@ -66,7 +75,16 @@ export interface StepHardware {
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
-/** Returns whether a node of a prepared graph runs a kernel. */
+/**
+ * Returns whether a node of a prepared graph runs a kernel.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => square(x), [{ dtype: "f32", shape: [1024] }]);
+ * const prepared = { graph, settled: new Set<number>() };
+ * console.log(graph.nodes.map((node) => isKernel(prepared, node))); // [false, true]
+ * ```
+ */
 export const isKernel = ({ settled }: PreparedGraph, node: Node): boolean =>
   roleOf(node) === undefined && !settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0);
 
@@ -75,6 +93,13 @@ export const isKernel = ({ settled }: PreparedGraph, node: Node): boolean =>
  * fused node are counted only once, and collectives are priced with the schedules that would be chosen.
  *
  * @throws InvariantError for an axis without links, or a wait without a start.
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => sum(square(x)), [{ dtype: "f32", shape: [1024] }]);
+ * const hardware = { device: hardwareNamed("v100").device, collectives: {} };
+ * const program = stepProgram({ graph, settled: new Set() }, hardware);
+ * console.log(program.map(({ kind }) => kind)); // ['kernel', 'kernel']
+ * ```
  */
 export const stepProgram = (prepared: PreparedGraph, { device, collectives }: StepHardware): StepProgram => {
   const { graph } = prepared;
@@ -133,6 +158,15 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
   return program;
 };
 
-/** Returns the seconds of all kernels of a program, without collectives. */
+/**
+ * Returns the seconds of all kernels of a program, without collectives.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => sum(square(x)), [{ dtype: "f32", shape: [1024] }]);
+ * const hardware = { device: hardwareNamed("v100").device, collectives: {} };
+ * console.log(computeSeconds(stepProgram({ graph, settled: new Set() }, hardware)) > 0); // true
+ * ```
+ */
 export const computeSeconds = (program: StepProgram): number =>
   program.reduce((sum, step) => sum + (step.kind === "kernel" ? step.price.seconds : 0), 0);

@@ -49,6 +49,13 @@ const delayed = (phases: readonly CollectivePhase[], seconds: number): readonly 
  *
  * @param overheads Extra costs: per step (added at its end), per collective (added at its start and on the network),
  * and per byte (added to concurrent kernels). Default: no extra costs.
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => sum(square(x)), [{ dtype: "f32", shape: [1024] }]);
+ * const hardware = { device: hardwareNamed("v100").device, collectives: {} };
+ * const program = stepTasks(stepProgram({ graph, settled: new Set() }, hardware));
+ * console.log(simulate({ programs: [program], groups: {} }).stepSeconds > 0); // true
+ * ```
  */
 export const stepTasks = (program: StepProgram, overheads: Overheads = noOverheads): Program => {
   const { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside } = overheads;

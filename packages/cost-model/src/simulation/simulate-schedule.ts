@@ -237,7 +237,13 @@ export const simulateScheduleIn = <T>(
  * Simulate like `simulateScheduleIn`, with seconds as plain numbers, for measured links.
  *
  * @example
- * simulateSchedule(ringAllReduce, { worldSize: 8, elementCount: 2 ** 20, bytesPerElement: 4 }, ethernetLinks).end;
+ * ```ts
+ * import { ethernetLinks } from "@skein/collectives";
+ * import { ringAllReduce } from "@skein/collectives/algorithms";
+ * const size = { worldSize: 4, elementCount: 1000, bytesPerElement: 4 };
+ * const { end, ends } = simulateSchedule(ringAllReduce, size, ethernetLinks);
+ * console.log(ends.length, end > 0); // 4 true
+ * ```
  */
 export const simulateSchedule = (
   algorithm: Algorithm,

@@ -76,7 +76,19 @@ export const batchNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5
   return { y: y!, mean: mean!, variance: variance! };
 };
 
-/** Batch normalization with given statistics, for inference: applies one scale and one shift per channel. */
+/**
+ * Batch normalization with given statistics, for inference: applies one scale and one shift per channel.
+ *
+ * @example
+ * ```ts
+ * const x = NdArray.from([1, 3], [2, 1]);
+ * const [one, zero, two] = [1, 0, 2].map((value) => NdArray.from([value]));
+ * const apply = (x: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, variance: Tensor) =>
+ *   batchNormInference(x, gamma, beta, mean, variance);
+ * const y = await evaluate(apply, referenceBackend())(x, one!, zero!, two!, one!);
+ * console.log(y.toNumbers().map(Math.round)); // [-1, 1]
+ * ```
+ */
 export const batchNormInference = (
   x: Tensor,
   gamma: Tensor,

@@ -22,6 +22,15 @@ export const nodeCost = (graph: Graph, node: Node): Cost => {
 /**
  * Compute the total cost of all nodes: flops, and the bytes read and written if each use of a value reads it from
  * memory.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((a: Tensor, b: Tensor) => matmul(a, b), [
+ *   { dtype: "f32", shape: [2, 3] },
+ *   { dtype: "f32", shape: [3, 4] },
+ * ]);
+ * console.log(graphCost(graph).flops); // 48
+ * ```
  */
 export const graphCost = (graph: Graph): Cost =>
   graph.nodes

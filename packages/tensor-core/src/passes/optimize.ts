@@ -39,6 +39,12 @@ const sameStructure = (a: Graph, b: Graph): boolean =>
  * Run the standard passes between tracing and compilation: simplify, merge equal nodes and remove dead nodes until the
  * graph does not change; then recompute the values that checkpoints do not keep; then fuse elementwise nodes; then
  * schedule collectives.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(multiply(x, 2), 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(optimize(graph).nodes.map(({ op }) => op)); // ['input', 'fused']
+ * ```
  */
 export const optimize = (graph: Graph, { fuse = true, schedule = true }: OptimizeOptions = {}): Graph => {
   let current = graph;
