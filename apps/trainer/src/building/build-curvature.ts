@@ -32,10 +32,8 @@ import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import type { CurvaturePlan } from "../plans/curvature-plan.ts";
 import { ConfigError } from "../errors.ts";
-import type { CurvatureJob, FactorBucketsJob, Job } from "../job/job.ts";
+import type { CurvatureJob, FactorBucketsJob, Job, KfacJob } from "../job/job.ts";
 import { dataAxis, gridAxes, numBatchParts, samplesAtOnce } from "../job/mesh.ts";
-
-type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
 
 /** Returns the K-FAC form of a job. `auto` starts as `mpd` until measurements exist. */
 const formOf = ({ form, gradientWorkers: fraction }: KfacJob): KfacForm => {

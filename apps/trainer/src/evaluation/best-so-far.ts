@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { EvaluationJob, Job } from "../job/job.ts";
+import type { Job } from "../job/job.ts";
 
 /** The best evaluation of a run, and the number of evaluations since. */
 export interface BestSoFar {
@@ -26,7 +26,7 @@ export const bestSoFarSchema: z.ZodType<BestSoFar> = z.strictObject({
 });
 
 /** Rule that compares the evaluations of a job. */
-export type Comparison = NonNullable<EvaluationJob["compareBy"]>;
+export type Comparison = NonNullable<Job["evaluation"]["compareBy"]>;
 
 export const comparisonOf = ({ evaluation: { compareBy } }: Pick<Job, "evaluation">): Comparison =>
   compareBy ?? { figure: "loss", better: "lower" };

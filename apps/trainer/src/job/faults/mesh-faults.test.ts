@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { parseJob, parseOverride } from "../job-file/config.ts";
-import { ConfigError } from "../errors.ts";
+import { parseJob, parseOverride } from "../../job-file/config.ts";
+import { ConfigError } from "../../errors.ts";
 
 const job = `
 name: small
