@@ -67,6 +67,7 @@ const others: { readonly [example: string]: readonly (readonly [file: string, re
   cumsum: [["packages/cpu-kernels/README.md", "prose about kernels that threads do not share"]],
   qsgd: [
     ["benchmarks/src/slow-links/methods.ts", "a selection of compressors"],
+    ["packages/compressors/src/phases.ts", "the example of a doc comment"],
     ["docs/guides/which-compressor.md", "results of a benchmark of all compressors"],
   ],
   lags: [

@@ -16,6 +16,7 @@ export default library({
     entry: { index: "src/index.ts", profiling: "src/profiling.ts" },
     // Declarations of packages that are found by their name are imported, but these packages are not published.
     compilerOptions: {
+      isolatedDeclarations: false, // types of jobs are inferred from their schemas
       paths: {
         "@skein/report": [`${packages}/report/src/index.ts`],
         ...Object.fromEntries(bundled.map((name) => [`@skein/${name}/*`, [`${packages}/${name}/src/*.ts`]])),

@@ -1,4 +1,5 @@
 import { ConfigError } from "@skein/cli/node";
+import { isGateNode } from "@skein/moe-parallel";
 import {
   choleskyInverse,
   eigenInverse,
@@ -28,14 +29,11 @@ import {
   momentum,
   type Schedule,
 } from "@skein/tensor-core";
-import { isGateNode } from "@skein/moe-parallel";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import type { CurvaturePlan } from "../plans/curvature-plan.ts";
-import type { CurvatureJob, FactorBucketsJob, Job } from "../job/job.ts";
+import type { CurvatureJob, FactorBucketsJob, Job, KfacJob } from "../job/job.ts";
 import { dataAxis, gridAxes, numBatchParts, samplesAtOnce } from "../job/mesh.ts";
-
-type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
 
 /** Returns the K-FAC form of a job. `auto` starts as `mpd` until measurements exist. */
 const formOf = ({ form, gradientWorkers: fraction }: KfacJob): KfacForm => {

@@ -2,7 +2,7 @@ import { ConfigError } from "@skein/cli/node";
 import type { ModelLayers, StackDims } from "@skein/second-order";
 import { flattenTree, leafPaths, type Sharding, type TensorSpec } from "@skein/tensor-core";
 import type { Job } from "../job/job.ts";
-import { needsWholeMatrices } from "../job/mesh-schema.ts";
+import { needsWholeMatrices } from "../job/faults/mesh-faults.ts";
 
 /**
  * Returns a function from the path of a trained parameter to the number of its leading dimensions that index separate

@@ -1,8 +1,8 @@
 import type { BestSoFar } from "@skein/run-files/node";
-import type { EvaluationJob, Job } from "../job/job.ts";
+import type { Job } from "../job/job.ts";
 
 /** Rule that compares the evaluations of a job. */
-export type Comparison = NonNullable<EvaluationJob["compareBy"]>;
+export type Comparison = NonNullable<Job["evaluation"]["compareBy"]>;
 
 export const comparisonOf = ({ evaluation: { compareBy } }: Pick<Job, "evaluation">): Comparison =>
   compareBy ?? { figure: "loss", better: "lower" };

@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { ConfigError, parseBoundedJson } from "@skein/cli/node";
+import { firstLine, maxYamlLength, type ParsedYaml, parseYaml, yamlOptions } from "@skein/cli/parse-yaml";
 import { readTextFile } from "@skein/collectives/node";
 import { isAddress } from "@skein/data/node";
 import { didYouMean, excerpt } from "@skein/tensor-core/backend";
@@ -7,8 +8,8 @@ import { type Document, isMap, isNode, isScalar, LineCounter, parse } from "yaml
 import type { z } from "zod";
 import type { Job } from "../job/job.ts";
 import { sampleJob } from "../own-files.ts";
-import { crossFieldFaults, jobSchema } from "../job/job-schema.ts";
-import { firstLine, maxYamlLength, type ParsedYaml, parseYaml, yamlOptions } from "@skein/cli/parse-yaml";
+import { crossFieldFaults } from "../job/faults/cross-field-faults.ts";
+import { jobSchema } from "../job/job-schema.ts";
 import { moduleFilePaths } from "../modules/module-keys.ts";
 import { settleJob } from "./settle-job.ts";
 

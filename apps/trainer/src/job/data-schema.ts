@@ -1,8 +1,5 @@
 import { resamplingFilters } from "@skein/data";
 import { z } from "zod";
-import type { CrossFieldFault } from "./cross-field-fault.ts";
-import { sidesOf } from "./image-sides.ts";
-import type { DataJob, Job } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
 import { count, maxSide, path } from "./ranges.ts";
 import { imageStream, textStream } from "./stream-schema.ts";
@@ -10,25 +7,14 @@ import { imageStream, textStream } from "./stream-schema.ts";
 const fraction = z.number().gt(0).lt(1);
 const side = count.max(maxSide);
 
-const judgeBy = z.literal("training");
-
-const validationFrom = z.enum(["draw", "end"]);
-
-const limits = (
-  what: string,
-): {
-  readonly validationFraction: z.ZodOptional<typeof fraction>;
-  readonly validationFrom: z.ZodOptional<typeof validationFrom>;
-  readonly trainSamples: z.ZodOptional<typeof count>;
-  readonly testSamples: z.ZodOptional<typeof count>;
-  readonly judgeBy: z.ZodOptional<typeof judgeBy>;
-} => ({
+const limits = (what: string) => ({
   validationFraction: fraction
     .optional()
     .describe(
       `Hold out this fraction of the training ${what} for evaluation, to tune settings without the test ${what}. Default: evaluate on the test ${what}.`,
     ),
-  validationFrom: validationFrom
+  validationFrom: z
+    .enum(["draw", "end"])
     .optional()
     .describe(
       `How validation ${what} are selected. draw: at random, identical in every run, stratified by class; end: the last ones, such as the newest of a time series. Default: end for text, tokens and overlapping windows, otherwise draw.`,
@@ -41,7 +27,8 @@ const limits = (
   testSamples: count
     .optional()
     .describe(`Maximum number of held-out ${what}, selected as for trainSamples. Default: all.`),
-  judgeBy: judgeBy
+  judgeBy: z
+    .literal("training")
     .optional()
     .describe(
       `Evaluate on the training ${what} themselves, to check that the model can memorize them, as run --overfit does. Default: evaluate on held-out ${what}.`,
@@ -49,7 +36,7 @@ const limits = (
 });
 
 /** Returns the schema of a pair: minimum and maximum. */
-const range = (of: z.ZodNumber): z.ZodTuple<[z.ZodNumber, z.ZodNumber], null> => z.tuple([of, of]);
+const range = (of: z.ZodNumber) => z.tuple([of, of]);
 
 const change = z.number().min(0).max(10).default(0);
 
@@ -89,7 +76,7 @@ const augment = z
     "Augmentation of training images, varied from epoch to epoch and reproducible with the same seed. Default: no augmentation.",
   );
 
-const perChannel = (of: z.ZodNumber): z.ZodArray<z.ZodNumber> => z.array(of).min(1).max(64);
+const perChannel = (of: z.ZodNumber) => z.array(of).min(1).max(64);
 
 const normalise = z
   .strictObject({
@@ -105,13 +92,7 @@ const normalise = z
     "Normalize each channel to (x − mean) / std inside the model, so that exported models normalize, too. Default: bytes are only scaled to [0, 1].",
   );
 
-const images = (
-  what: string,
-): ReturnType<typeof limits> & { readonly augment: typeof augment; readonly normalise: typeof normalise } => ({
-  augment,
-  normalise,
-  ...limits(what),
-});
+const images = (what: string) => ({ augment, normalise, ...limits(what) });
 
 const sides = z.union([side, z.tuple([side, side])]);
 
@@ -221,7 +202,7 @@ const numpy = z
   .describe("NumPy arrays of floats, integers or pixels (u8), with one label per sample.");
 
 /** Schema of the field `data` of a job. */
-export const dataSchema: z.ZodType<DataJob> = z
+export const dataSchema = z
   .discriminatedUnion("kind", [
     z.strictObject({
       kind: z.literal("mnist"),
@@ -387,74 +368,3 @@ export const dataSchema: z.ZodType<DataJob> = z
       .describe("Data passed to train() by a program; not for job files."),
   ])
   .describe("Data set.");
-
-/** Returns the faults in the options of images. */
-const imageFaults = (data: DataJob): CrossFieldFault[] => {
-  const faults: CrossFieldFault[] = [];
-  const fault = (path: readonly string[], rule: string): number => faults.push({ path: ["data", ...path], rule });
-  const isStreamed = "stream" in data && data.stream !== undefined;
-  if ("decodesAtOnce" in data && data.decodesAtOnce !== undefined && data.cacheMegabytes === undefined && !isStreamed)
-    fault(
-      ["decodesAtOnce"],
-      `decodesAtOnce is ${data.decodesAtOnce}, which has no effect when all images are decoded before training; give cacheMegabytes, too, or leave decodesAtOnce out`,
-    );
-  if ("decodeSize" in data && data.decodeSize !== undefined) {
-    const [size, decodeSize] = [sidesOf(data.size), sidesOf(data.decodeSize)];
-    if (data.cacheMegabytes === undefined)
-      fault(
-        ["decodeSize"],
-        "a decodeSize other than size needs decoding during training; give cacheMegabytes, too, or leave decodeSize out",
-      );
-    if (decodeSize.some((pixels, i) => pixels < size[i]!))
-      fault(
-        ["decodeSize"],
-        `decodeSize ${decodeSize.join("×")} is smaller than size ${size.join("×")}, so images cannot be cropped to size; raise decodeSize, or leave it out`,
-      );
-  }
-  if ("resize" in data && data.resize !== undefined) {
-    const { fit, size, decodeSize = size, resize } = data;
-    const [resized, least] = [sidesOf(resize), sidesOf(decodeSize)];
-    const targetKey = decodeSize === size ? "size" : "decodeSize";
-    if (fit !== undefined)
-      fault(["resize"], `both resize and fit (${fit}) determine how images are resized; leave one out`);
-    if (resized.some((pixels, i) => pixels < least[i]!))
-      fault(
-        ["resize"],
-        `resize ${[resize].flat().join("×")} is smaller than ${targetKey} ${least.join("×")}, so images cannot be cropped to it; raise resize, or use fit`,
-      );
-  }
-  if ("augment" in data && data.augment?.resizedCrop !== undefined) {
-    const { crop, resizedCrop } = data.augment;
-    if (crop > 0) fault(["augment", "crop"], `both crop (${crop}) and resizedCrop crop images; leave one out`);
-    for (const name of ["scale", "ratio"] as const) {
-      const [least, most] = resizedCrop[name];
-      if (least > most)
-        fault(
-          ["augment", "resizedCrop", name],
-          `the minimum ${least} is above the maximum ${most}, but the minimum comes first; swap them`,
-        );
-    }
-  }
-  return faults;
-};
-
-/** Returns the faults in the options of data. */
-export const dataFaults = ({ data }: Job): CrossFieldFault[] => [
-  ...(data.kind === "numpy" && (data.file === undefined) === (data.folder === undefined)
-    ? [
-        {
-          path: ["data"],
-          rule: `${data.file === undefined ? "neither file nor folder is" : "both file and folder are"} given; give file: an .npz, or folder: one of .npy files`,
-        },
-      ]
-    : []),
-  ...(data.validationFrom !== undefined && data.validationFraction === undefined
-    ? [
-        {
-          path: ["data", "validationFrom"],
-          rule: `validationFrom: ${data.validationFrom} has no effect without validationFraction; give validationFraction, such as 0.1, or leave validationFrom out`,
-        },
-      ]
-    : []),
-  ...imageFaults(data),
-];

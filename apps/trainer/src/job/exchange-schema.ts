@@ -1,7 +1,4 @@
 import { z } from "zod";
-import type { CrossFieldFault } from "./cross-field-fault.ts";
-import { expertsOf } from "./experts-of.ts";
-import type { BucketsJob, CompressionJob, Job, OverlapName, PrioritiesName } from "./job.ts";
 import { ownModule, ownProgram, programRule } from "./own-schema.ts";
 import { count } from "./ranges.ts";
 
@@ -55,7 +52,7 @@ const values = z
   .optional()
   .describe("Also quantize the values that are sent. Default: sent as f32.");
 
-export const compressionSchema: z.ZodType<CompressionJob> = z
+export const compressionSchema = z
   .discriminatedUnion("kind", [
     z.strictObject({
       kind: z.literal("identity"),
@@ -176,7 +173,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
 
 const profileSteps = count.default(10).describe("Steps to time before the run, on a copy of the state.");
 
-export const bucketsSchema: z.ZodType<BucketsJob> = z
+export const bucketsSchema = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("per-tensor") }),
     z.strictObject({
@@ -212,98 +209,14 @@ export const bucketsSchema: z.ZodType<BucketsJob> = z
   ])
   .describe("How gradients are grouped into buckets, the messages of the exchange.");
 
-export const overlapSchema: z.ZodType<OverlapName> = z
+export const overlapSchema = z
   .enum(["none", "wait-free", "dear"])
   .describe(
     "When gradients are exchanged. none: after the backward pass; wait-free: during the backward pass; dear: reduce-scatter during the backward pass, all-gather during the next forward pass.",
   );
 
-export const prioritiesSchema: z.ZodType<PrioritiesName> = z
+export const prioritiesSchema = z
   .enum(["none", "forward", "spread"])
   .describe(
     "Order of collectives. none: as they become ready; forward: parameters needed first in the next forward pass go first; spread: two collectives at a time.",
   );
-
-/** Returns the faults in the options of the gradient exchange. */
-export const exchangeFaults = ({
-  ranks,
-  compression,
-  buckets,
-  overlap,
-  priorities,
-  precision,
-  optimizer,
-  mesh,
-  model,
-}: Job): CrossFieldFault[] => {
-  const faults: CrossFieldFault[] = [];
-  const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
-  if (compression.kind === "hierarchical-top-k" && ranks % compression.ranksPerHost !== 0)
-    fault(
-      ["compression", "ranksPerHost"],
-      `${ranks} ranks are not divisible by ${compression.ranksPerHost} ranks per host; use a divisor of ${ranks}`,
-    );
-  if (
-    optimizer.kind !== "sgd" &&
-    (compression.kind === "dgc" || (compression.kind !== "identity" && compression.momentum > 0))
-  )
-    fault(
-      ["optimizer", "kind"],
-      `compression: ${compression.kind} applies momentum, so the momentum of ${optimizer.kind} would be applied on top; use optimizer: {kind: sgd}`,
-    );
-  if (buckets.kind === "tuned" && compression.kind !== "identity")
-    fault(
-      ["buckets", "kind"],
-      `tuned buckets change while training runs, but ${compression.kind} keeps residuals per bucket; use compression: {kind: identity} or another kind of buckets`,
-    );
-  if (buckets.kind === "tuned" && buckets.minBytes > buckets.maxBytes)
-    fault(
-      ["buckets", "minBytes"],
-      `${buckets.minBytes} bytes are more than maxBytes, ${buckets.maxBytes}; lower minBytes`,
-    );
-  if (buckets.kind === "mg-wfbp" && (buckets.plan === "simultaneous") !== (priorities === "spread"))
-    fault(
-      ["buckets", "plan"],
-      `plan: ${buckets.plan} is for ${buckets.plan === "simultaneous" ? "two collectives at a time" : "one collective at a time"}, but priorities is ${priorities}; use plan: simultaneous and priorities: spread together, or neither of them`,
-    );
-  if (buckets.kind === "moe-idle") {
-    if (mesh.expert === 1 || expertsOf({ model }) === undefined)
-      fault(
-        ["buckets", "kind"],
-        "moe-idle sends gradients while no tokens are sent to experts on other ranks, but no experts are on other ranks; use model.experts with mesh.expert above 1, or buckets: {kind: mg-wfbp}",
-      );
-    if (overlap !== "wait-free")
-      fault(
-        ["overlap"],
-        `buckets: moe-idle plans the exchange during the backward pass, but overlap is ${overlap}; use overlap: wait-free, or buckets: {kind: fixed-size}`,
-      );
-    if (priorities !== "none")
-      fault(
-        ["priorities"],
-        `buckets: moe-idle sends tokens first and gradients one after the other, but priorities is ${priorities}; use priorities: none, or buckets: {kind: fixed-size}`,
-      );
-  }
-  if (compression.kind === "lags" && buckets.kind !== "per-tensor")
-    fault(
-      ["buckets", "kind"],
-      `compression: lags needs one bucket per tensor, not ${buckets.kind} buckets; use buckets: {kind: per-tensor}`,
-    );
-  if (overlap === "dear" && precision.kind === "mixed-f16")
-    fault(
-      ["overlap"],
-      `with overlap: dear an update is applied in the next step, too late for precision: ${precision.kind} to skip it; use overlap: wait-free`,
-    );
-  if (overlap === "dear" && compression.kind !== "identity") {
-    const { kind, warmupSteps } = compression;
-    const changes =
-      kind === "acp-sgd" ||
-      warmupSteps > 0 ||
-      ("densityWarmup" in compression && compression.densityWarmup !== undefined);
-    if (changes)
-      fault(
-        ["overlap"],
-        `overlap: dear finishes an exchange in the next step, but ${kind} changes its exchange between steps; use overlap: wait-free${kind === "acp-sgd" ? "" : ", or leave the warm-up out"}`,
-      );
-  }
-  return faults;
-};

@@ -1,36 +1,30 @@
-import type { DataJob, Job, ModelJob, ModuleJob, ProgramJob } from "./job.ts";
+import type { z } from "zod";
+import type { Immutable } from "./job.ts";
+import type { jobSchema } from "./job-schema.ts";
 
-/** Makes keys optional, except the key `kind` of unions. */
-type Loose<T> = T extends readonly unknown[]
-  ? T
-  : T extends ModuleJob
-    ? ModuleInput & Partial<Omit<T, keyof ModuleJob>>
-    : T extends { readonly kind: infer Kind }
-      ? { readonly kind: Kind } & Partial<Omit<T, "kind">>
-      : T extends object
-        ? Partial<T>
-        : T;
+/** A job as in a job file. */
+type JobFile = Immutable<z.input<typeof jobSchema>>;
 
-/** A module. A program may also give its file by URL, relative to the program's own file. */
-type ModuleInput = Partial<Omit<ModuleJob, "kind" | "file">> & { readonly kind: "module"; readonly file: string | URL };
+/**
+ * Field of a job, as passed by a program: without values that only `train` sets. The file of a module may also be a
+ * URL, relative to the program's own file.
+ */
+type JobPart<T> = T extends { readonly kind: "program" }
+  ? never
+  : T extends { readonly kind: "module" }
+    ? Omit<T, "file"> & { readonly file: string | URL }
+    : T;
+
+type JobParts<T> = { readonly [Key in keyof T]: JobPart<T[Key]> };
 
 /** Field `data` of a job, as passed by a program; keys with defaults are optional. */
-export type DataInput = Loose<Exclude<DataJob, ModuleJob | ProgramJob>> | ModuleInput;
+export type DataInput = JobPart<JobFile["data"]>;
 
 /** Field `model` of a job, as passed by a program; keys with defaults are optional. */
-export type ModelInput = Loose<Exclude<ModelJob, ModuleJob | ProgramJob>> | ModuleInput;
-
-/** Field of a job, without values that only `train` sets. */
-type JobPart<T> = Loose<Exclude<T, ProgramJob>>;
+export type ModelInput = JobPart<JobFile["model"]>;
 
 /** Keys of a job file except `data` and `model`; keys with defaults are optional. Checked like a job file. */
-export type JobInput = {
-  readonly [K in Exclude<keyof Job, "batch" | "optimizer" | "learningRate" | "data" | "model">]?:
-    | JobPart<Job[K]>
-    | undefined;
-} & {
-  readonly batch: number;
-  readonly optimizer: JobPart<Job["optimizer"]>;
-  readonly learningRate: Partial<Omit<Job["learningRate"], "schedule">> &
-    Pick<Job["learningRate"], "peak"> & { readonly schedule?: ModuleInput | undefined };
+export type JobInput = JobParts<Omit<JobFile, "name" | "data" | "model" | "learningRate">> & {
+  readonly name?: JobFile["name"] | undefined;
+  readonly learningRate: JobParts<JobFile["learningRate"]>;
 };

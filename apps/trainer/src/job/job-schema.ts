@@ -1,33 +1,17 @@
 import { z } from "zod";
-import type { CrossFieldFault } from "./cross-field-fault.ts";
-import { dataFaults, dataSchema } from "./data-schema.ts";
-import {
-  bucketsSchema,
-  compressionSchema,
-  exchangeFaults,
-  overlapSchema,
-  prioritiesSchema,
-} from "./exchange-schema.ts";
-import type { Job } from "./job.ts";
-import { memoryFaults, memorySchema } from "./memory-schema.ts";
-import { numBatchParts } from "./mesh.ts";
-import { meshFaults, meshSchema } from "./mesh-schema.ts";
-import { modelFaults, modelSchema } from "./model-schema.ts";
-import { networkFaults, networkSchema } from "./network-schema.ts";
-import {
-  curvatureFaults,
-  learningRateFaults,
-  learningRateSchema,
-  optimizerSchema,
-  precisionSchema,
-} from "./optimizer-schema.ts";
+import { dataSchema } from "./data-schema.ts";
+import { bucketsSchema, compressionSchema, overlapSchema, prioritiesSchema } from "./exchange-schema.ts";
+import { memorySchema } from "./memory-schema.ts";
+import { meshSchema } from "./mesh-schema.ts";
+import { modelSchema } from "./model-schema.ts";
+import { networkSchema } from "./network-schema.ts";
+import { learningRateSchema, optimizerSchema, precisionSchema } from "./optimizer-schema.ts";
 import { userObject } from "./own-schema.ts";
-import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
+import { freezeSchema, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
-import { streamFaults } from "./stream-schema.ts";
 
 /** Schema of job files. */
-export const jobSchema: z.ZodType<Job> = z
+export const jobSchema = z
   .strictObject({
     name: z
       .string()
@@ -207,62 +191,6 @@ export const jobSchema: z.ZodType<Job> = z
       ),
   })
   .describe("A training job of skein-train.");
-
-/**
- * Returns the violated rules between fields of a job. Rules that need the size of the data set are checked when the
- * data is loaded.
- */
-export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
-  const faults: CrossFieldFault[] = [];
-  const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
-  const numParts = numBatchParts(job);
-  const divides = (path: readonly string[], batch: number): void => {
-    if (!Number.isInteger(numParts)) return; // meshFaults reports this fault
-    const [unit, units] =
-      job.mesh.tensor > 1 ? ["group", `${numParts} groups of ${job.mesh.tensor} ranks`] : ["rank", `${numParts} ranks`];
-    if (batch < numParts)
-      fault(
-        path,
-        `${batch} samples cannot be shared among ${units}, each ${unit} needs at least one; use a batch of at least ${numParts}, or fewer ranks`,
-      );
-    else if (batch % numParts !== 0) {
-      const below = batch - (batch % numParts);
-      fault(
-        path,
-        `${batch} samples are not divisible by ${units}; use a multiple of ${numParts}, such as ${below} or ${below + numParts}`,
-      );
-    }
-  };
-  divides(["batch"], job.batch);
-  const { accumulate = 1 } = job;
-  if (job.batch % numParts === 0 && job.batch % (numParts * accumulate) !== 0)
-    fault(
-      ["accumulate"],
-      `${job.batch / numParts} samples of a batch on each rank are not divisible into ${accumulate} parts; use a divisor of ${job.batch / numParts}, or a batch of ${Math.ceil(job.batch / numParts / accumulate) * accumulate * numParts}`,
-    );
-  if (job.metrics !== undefined && job.mesh.tensor > 1)
-    fault(
-      ["metrics"],
-      `user metrics need the whole model output of a sample, but ranks along mesh.tensor hold it in ${job.mesh.tensor} parts; use mesh.tensor: 1, or leave metrics out`,
-    );
-  if (job.epochs === undefined && job.steps === undefined)
-    fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");
-  if (job.epochs !== undefined && job.steps !== undefined)
-    fault(["steps"], `both epochs (${job.epochs}) and steps (${job.steps}) are given; give one of them`);
-  faults.push(
-    ...dataFaults(job),
-    ...streamFaults(job),
-    ...meshFaults(job),
-    ...modelFaults(job),
-    ...exchangeFaults(job),
-    ...memoryFaults(job),
-    ...networkFaults(job),
-    ...learningRateFaults(job),
-    ...curvatureFaults(job),
-    ...parameterFaults(job),
-  );
-  return faults;
-};
 
 /** Returns the JSON Schema of job files, for editors. */
 export const jobJsonSchema = (): object => z.toJSONSchema(jobSchema, { io: "input", target: "draft-7" });

@@ -2,8 +2,7 @@ import { meshPartition } from "@skein/collectives";
 import { gradientWorkers } from "@skein/second-order";
 import { InvariantError, type Mesh, type MeshCoordinates, shardAxes, type Sharding } from "@skein/tensor-core";
 import { hasShards } from "./experts-of.ts";
-import type { Job, MeshJob } from "./job.ts";
-import { hasGrid } from "./optimizer-schema.ts";
+import type { Job, KfacJob, MeshJob } from "./job.ts";
 
 /** Mesh axis of ranks with different samples. Without `mesh.tensor`, the axis contains all ranks. */
 export const dataAxis = "data";
@@ -52,6 +51,10 @@ export const acrossHostsAxis = "across-hosts";
  * a row.
  */
 export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
+
+/** Whether the ranks of a job form a grid of gradient workers and receivers. */
+export const hasGrid = ({ form }: KfacJob): boolean =>
+  form === "kaisa" || form === "pad" || form === "dp-hybrid" || form === "auto";
 
 type Groups = readonly (readonly number[])[];
 

@@ -1,6 +1,4 @@
 import { z } from "zod";
-import type { CrossFieldFault } from "./cross-field-fault.ts";
-import type { FactorBucketsJob, Job, LearningRateJob, OptimizerJob, PrecisionJob } from "./job.ts";
 import { ownModule, ownProgram, userObject, programRule } from "./own-schema.ts";
 import { count } from "./ranges.ts";
 
@@ -42,7 +40,7 @@ const curvature = {
   ...afterPreconditioning,
 };
 
-const factorBuckets: z.ZodType<FactorBucketsJob> = z.discriminatedUnion("kind", [
+const factorBuckets = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("per-factor") }),
   z.strictObject({
     kind: z.literal("fixed-size"),
@@ -54,7 +52,7 @@ const factorBuckets: z.ZodType<FactorBucketsJob> = z.discriminatedUnion("kind", 
 ]);
 
 /** Schema of the field `optimizer` of a job. */
-export const optimizerSchema: z.ZodType<OptimizerJob> = z
+export const optimizerSchema = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("sgd"), weightDecay: weightDecay.default(0) }),
     z.strictObject({
@@ -185,7 +183,7 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
   .describe("Optimizer, which turns gradients into updates.");
 
 /** Schema of the field `learningRate` of a job. */
-export const learningRateSchema: z.ZodType<LearningRateJob> = z
+export const learningRateSchema = z
   .strictObject({
     peak: z.number().gt(0).describe("Learning rate after warm-up."),
     warmupSteps: z
@@ -232,7 +230,7 @@ export const learningRateSchema: z.ZodType<LearningRateJob> = z
   .describe("Learning-rate schedule.");
 
 /** Schema of the field `precision` of a job. */
-export const precisionSchema: z.ZodType<PrecisionJob> = z
+export const precisionSchema = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("f32") }),
     z.strictObject({ kind: z.literal("mixed-bf16") }),
@@ -252,85 +250,3 @@ export const precisionSchema: z.ZodType<PrecisionJob> = z
   .describe(
     "Precision of matrix products. mixed-bf16: bf16 products with sums and weights in f32; mixed-f16: f16 products with sums and weights in f32, and an adaptive loss scale.",
   );
-
-/** Whether the ranks of a job form a grid of gradient workers and receivers. */
-export const hasGrid = ({ form }: Extract<OptimizerJob, { readonly kind: "kfac" }>): boolean =>
-  form === "kaisa" || form === "pad" || form === "dp-hybrid" || form === "auto";
-
-/** Returns the faults in the options of second-order optimizers. */
-export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): CrossFieldFault[] => {
-  const faults: CrossFieldFault[] = [];
-  const fault = (field: string, rule: string): void => void faults.push({ path: ["optimizer", field], rule });
-  if ((optimizer.kind === "shampoo" || optimizer.kind === "soap") && overlap === "dear")
-    fault(
-      "kind",
-      `${optimizer.kind} computes ${optimizer.kind === "soap" ? "bases" : "roots"} in its update, which overlap: dear defers to the next step; use wait-free`,
-    );
-  if (!("curvatureDecay" in optimizer)) return faults;
-  const { statisticsSamples } = optimizer;
-  if (statisticsSamples !== undefined && statisticsSamples > batch / ranks)
-    fault(
-      "statisticsSamples",
-      `statistics need ${statisticsSamples} samples, but a rank's share of a batch has ${batch / ranks}; use at most ${batch / ranks}`,
-    );
-  if (optimizer.kind === "kfac" && optimizer.inverseEvery % optimizer.factorEvery !== 0)
-    fault(
-      "inverseEvery",
-      `inverses are computed every ${optimizer.inverseEvery} steps, but factors change every ${optimizer.factorEvery}; use a multiple of factorEvery`,
-    );
-  if (optimizer.kind === "kfac" && optimizer.form === "dp-hybrid" && optimizer.blockSize === undefined)
-    fault(
-      "form",
-      "dp-hybrid distributes blocks of factors, but factors are not divided into blocks; give blockSize, such as 512, or use dp",
-    );
-  const { form, factorBuckets: buckets } = optimizer.kind === "kfac" ? optimizer : {};
-  if (buckets !== undefined && (form === "dp" || form === "dp-hybrid"))
-    fault(
-      "factorBuckets",
-      `with form: ${form} no factors are sent; leave factorBuckets out or use another form, such as mpd`,
-    );
-  if (buckets !== undefined && buckets.kind !== "planned" && form === "auto")
-    fault(
-      "factorBuckets",
-      `with form: auto buckets are planned together with the form, not ${buckets.kind}; leave factorBuckets out or use another form, such as mpd`,
-    );
-  if (optimizer.kind === "kfac" && hasGrid(optimizer)) {
-    const { gradientWorkers } = optimizer;
-    const workers = Math.max(1, ranks * gradientWorkers);
-    if (!Number.isInteger(workers) || ranks % workers !== 0)
-      fault(
-        "gradientWorkers",
-        `a share of ${gradientWorkers} of ${ranks} ranks is ${ranks * gradientWorkers} gradient workers, which does not divide ${ranks}; use 1, 0, or another share that gives a divisor`,
-      );
-  }
-  return faults;
-};
-
-/** Returns the faults in the options of the learning-rate schedule. */
-export const learningRateFaults = ({ learningRate }: Job): CrossFieldFault[] => {
-  const faults: CrossFieldFault[] = [];
-  const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
-  const { decay, everySteps, peak, final, warmupSteps, schedule } = learningRate;
-  if (schedule !== undefined && decay !== "constant")
-    fault(
-      ["learningRate", "decay"],
-      `decay: ${decay} and a schedule both determine the learning rate after the warm-up; give one of them`,
-    );
-  if (decay === "step" && everySteps === undefined)
-    fault(
-      ["learningRate"],
-      "decay: step needs everySteps, the steps between two drops, but everySteps is missing; give everySteps",
-    );
-  const only = { everySteps: "step", power: "polynomial", decayShare: "wsd", riseShare: "one-cycle" } as const;
-  for (const [key, kind] of Object.entries(only))
-    if (decay !== kind && learningRate[key as keyof typeof only] !== undefined)
-      fault(["learningRate", key], `${key} has no effect with decay: ${decay}; leave it out or use decay: ${kind}`);
-  if (decay === "one-cycle" && warmupSteps > 0)
-    fault(
-      ["learningRate", "warmupSteps"],
-      `warmupSteps is ${warmupSteps}, but one-cycle has its own warm-up; leave warmupSteps out, and set the length of the increase with riseShare`,
-    );
-  if (final > peak)
-    fault(["learningRate", "final"], `the final rate ${final} is above the peak ${peak}; use at most the peak`);
-  return faults;
-};

@@ -1,18 +1,11 @@
 import { z } from "zod";
-import type { ModuleJob, ProgramJob } from "./job.ts";
 import { path } from "./ranges.ts";
 
 /** Schema of the SHA-256 digest of an input of a run. */
-export const digest: z.ZodString = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
+export const digest = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
 
 /** Fields of a user object that a module function returns. */
-export const ownModule: {
-  readonly kind: z.ZodLiteral<"module">;
-  readonly file: z.ZodString;
-  readonly export: z.ZodDefault<z.ZodString>;
-  readonly options: z.ZodDefault<z.ZodRecord<z.ZodString, z.ZodUnknown>>;
-  readonly digest: z.ZodOptional<z.ZodString>;
-} = {
+export const ownModule = {
   kind: z.literal("module"),
   file: path.describe("JavaScript or TypeScript module, relative to the folder of the job file."),
   export: z.string().min(1).max(100).default("default").describe("Name of the exported function."),
@@ -23,16 +16,13 @@ export const ownModule: {
 };
 
 /** Fields of a user object that a program passed to `train`. */
-export const ownProgram: { readonly kind: z.ZodLiteral<"program">; readonly digest: z.ZodString } = {
-  kind: z.literal("program"),
-  digest,
-};
+export const ownProgram = { kind: z.literal("program"), digest };
 
 /** Description of values that only `train` sets. */
 export const programRule = "An object passed to train() by a program; not for job files.";
 
 /** Returns the schema of a user object, which is made by a module or passed by a program. */
-export const userObject = (describe: string): z.ZodType<ModuleJob | ProgramJob> =>
+export const userObject = (describe: string) =>
   z
     .discriminatedUnion("kind", [z.strictObject(ownModule), z.strictObject(ownProgram).describe(programRule)])
     .describe(describe);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** Schema of a count of at least 1. Counts, and the indices of many counted objects, are stored in 32 bits. */
-export const count: z.ZodInt = z
+export const count = z
   .int()
   .min(1)
   .max(2 ** 31 - 1);
@@ -10,7 +10,7 @@ export const count: z.ZodInt = z
  * Schema of the number of features of a layer. A square matrix of the maximum width needs 4 TiB; whether the model fits
  * into a machine's memory is checked when the size of the parameters is computed.
  */
-export const width: z.ZodInt = z
+export const width = z
   .int()
   .min(1)
   .max(2 ** 20);
@@ -22,4 +22,4 @@ export const maxLayers = 1024;
 export const maxSide = 4096;
 
 /** Schema of the path of a file or folder. */
-export const path: z.ZodString = z.string().min(1).max(4096);
+export const path = z.string().min(1).max(4096);

@@ -75,9 +75,10 @@ export const partsInputOf = (
   job,
   scheduleOffset: scheduleOffsetOf(job, stepOffset),
   own,
+  // The prepared model dispatches tokens as without a plan.
   model:
-    job.model.kind === "gpt" && isExpertsPlanned(job)
-      ? buildOwnModel({ ...job, model: job.model }, taskOf(data), plan?.experts)
+    plan?.experts !== undefined && job.model.kind === "gpt" && isExpertsPlanned(job)
+      ? buildOwnModel({ ...job, model: job.model }, taskOf(data), plan.experts)
       : model,
   totalSteps,
   train: data.train,

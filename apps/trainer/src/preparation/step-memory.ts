@@ -3,7 +3,6 @@ import { formatBytes } from "@skein/run-files/node";
 import { graphCost } from "@skein/tensor-core/backend";
 import { buildModel } from "./build-model.ts";
 import type { MemoryJob } from "../job/job.ts";
-import { modelOf } from "../modules/traced-model.ts";
 import { taskOf } from "../task/task.ts";
 import type { Prepared } from "./prepared.ts";
 import { prepareStep } from "./prepared-step.ts";
@@ -23,7 +22,7 @@ export interface StepMemory {
  * @throws ConfigError if `memory.maxBytes` cannot be met.
  */
 export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Promise<StepMemory> => {
-  const { job, data, traced, given } = prepared;
+  const { job, data, given } = prepared;
   const measure = (one: Prepared): { readonly bytes: number; readonly flops: number } => {
     const compiled = prepareStep(one, device, { alone: true });
     const { graph } = one.job.accumulate === undefined ? compiled : prepareStep(one, device);
@@ -33,10 +32,8 @@ export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Pr
   const { recompute } = job.memory;
   if (recompute === "none") return { recompute, ...own, keepingAll: own };
   const plain = { ...job, memory: { recompute: "none" } } as const;
-  const model = await buildModel(plain, taskOf(data), {
-    given: traced && modelOf(traced),
-    program: given?.parts,
-  });
+  const model =
+    recompute === "blocks" ? await buildModel(plain, taskOf(data), { program: given?.parts }) : prepared.model;
   return { recompute, ...own, keepingAll: measure({ ...prepared, job: plain, model }) };
 };
 

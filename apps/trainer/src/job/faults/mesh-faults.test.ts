@@ -1,6 +1,6 @@
 import { ConfigError } from "@skein/cli/node";
 import { expect, test } from "vitest";
-import { parseJob, parseOverride } from "../job-file/config.ts";
+import { parseJob, parseOverride } from "../../job-file/config.ts";
 
 const job = `
 name: small

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkJob } from "../job-file/config.ts";
+import { checkJob } from "../../job-file/config.ts";
 
 const faultsOf = (memory: object, model: object = { kind: "gpt" }): string => {
   const data = "hidden" in model ? { kind: "mnist" } : { kind: "moby-dick" };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkJob } from "../job-file/config.ts";
+import { checkJob } from "../../job-file/config.ts";
 
 const faultsOf = (data: object, more: object = {}): string => {
   const job = { name: "s", batch: 8, steps: 2, optimizer: { kind: "sgd" }, learningRate: { peak: 0.1 } };
