@@ -18,23 +18,8 @@ export {
   defineOptimizer,
   defineSchedule,
 } from "./modules/define.ts";
-export type {
-  Callbacks,
-  CallbacksFactory,
-  CompressionContext,
-  CompressionFactory,
-  DataFactory,
-  Judged,
-  MetricsFactory,
-  ModelFactory,
-  OptimizerContext,
-  OptimizerFactory,
-  OwnMetrics,
-  OwnOptimizer,
-  RunControl,
-  ScheduleContext,
-  ScheduleFactory,
-} from "./modules/factories.ts";
+export type { Callbacks, CallbacksFactory, CompressionContext, CompressionFactory, DataFactory, Judged, MetricsFactory, ModelFactory, OptimizerContext, OptimizerFactory, OwnMetrics, RunControl, ScheduleContext, ScheduleFactory } from "./modules/factories.ts";
+export type { OwnOptimizer } from "./building/own-step-parts.ts";
 export type { StandardSchema } from "./modules/standard-schema.ts";
 export { type DataSet, type OwnModel, type Prediction, type Task, taskOf } from "./task/task.ts";
 export type {

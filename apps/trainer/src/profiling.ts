@@ -14,7 +14,7 @@ import { type AxisGroups, axisGroupsOf } from "./members/axis-groups.ts";
 import type { BackendName } from "./backend/backend.ts";
 import type { BackendRates } from "./backend/backend-rates.ts";
 import { surveyHardware } from "./preparation/choose-backend.ts";
-import { loadJob } from "./job-file/config.ts";
+import { loadJob } from "./job-file/load-job.ts";
 import { Interruption } from "./processes/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
 import type { Job } from "./job/job.ts";

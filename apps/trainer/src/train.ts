@@ -15,7 +15,7 @@ import type { DataInput, JobInput, ModelInput } from "./job/job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { givenObject, isGivenObject } from "./modules/given-thing.ts";
-import { withModules } from "./modules/module-keys.ts";
+import { withModules } from "./job/module-keys.ts";
 import {
   partDigest,
   partKeys,
@@ -32,18 +32,8 @@ import type { Given, Prepared } from "./preparation/prepared.ts";
 import { prepare } from "./preparation/prepare.ts";
 import { isExchangePlanned } from "./plans/exchange-plan.ts";
 import { meshOf } from "./job/mesh.ts";
-import type {
-  Callbacks,
-  CallbacksFactory,
-  CompressionFactory,
-  DataFactory,
-  MetricsFactory,
-  ModelFactory,
-  OptimizerFactory,
-  OwnMetrics,
-  OwnOptimizer,
-  ScheduleFactory,
-} from "./modules/factories.ts";
+import type { Callbacks, CallbacksFactory, CompressionFactory, DataFactory, MetricsFactory, ModelFactory, OptimizerFactory, OwnMetrics, ScheduleFactory } from "./modules/factories.ts";
+import type { OwnOptimizer } from "./building/own-step-parts.ts";
 import { runJob } from "./run/run-job.ts";
 import { inLogicalOrder, type TrainedWeights } from "./placement/logical-experts.ts";
 import { savedParams, savedTree } from "./output-folder/saved-run.ts";

@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadJob } from "../src/job-file/config.ts";
+import { loadJob } from "../src/job-file/load-job.ts";
 import { train, type TrainJob } from "../src/index.ts";
 import { prepare } from "../src/preparation/prepare.ts";
 import { checkpointBytes, jobFolder, skeinTrain, stepLosses } from "./cli.ts";

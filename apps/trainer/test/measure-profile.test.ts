@@ -6,7 +6,7 @@ import type { GradientProfile } from "@skein/cost-model";
 import { createSharedMemory } from "@skein/cpu-kernels";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { BackendName } from "../src/backend/backend.ts";
-import { readJob } from "../src/job-file/config.ts";
+import { readJob } from "../src/job-file/load-job.ts";
 import { hasAdapter } from "./adapter.ts";
 import { jobFolder } from "./cli.ts";
 import type { ProfileAnswer, ProfileRank } from "./profile-rank.ts";

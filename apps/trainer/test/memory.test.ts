@@ -4,7 +4,7 @@ import { createCpuBackend } from "@skein/cpu-kernels";
 import { gpt, type LabelledBatch, type Model, type Recompute, resnet18 } from "@skein/models";
 import { evaluate, flattenTree, NdArray, randomKey, type Tensor, trace, valueAndGradWithAux } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadJob } from "../src/job-file/config.ts";
+import { loadJob } from "../src/job-file/load-job.ts";
 import { prepare } from "../src/preparation/prepare.ts";
 import { type StepMemory, stepMemoryOf } from "../src/preparation/step-memory.ts";
 import { jobFolder, skeinTrain } from "./cli.ts";

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { prepare } from "../src/preparation/prepare.ts";
-import { loadJob, readJobs } from "../src/job-file/config.ts";
+import { loadJob, readJobs } from "../src/job-file/load-job.ts";
 import { noModulesVariable } from "../src/modules/load-module.ts";
 import { codeLine } from "../src/modules/module-trust.ts";
 import { recordedJob, saveJob } from "../src/output-folder/output-folder.ts";

@@ -12,7 +12,7 @@ import {
 } from "@skein/moe-parallel/routing";
 import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readJob } from "../src/job-file/config.ts";
+import { readJob } from "../src/job-file/load-job.ts";
 import { Interruption } from "../src/processes/interruption.ts";
 import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
 import { threadRunner } from "../src/controller/thread-runner.ts";

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { MetricFiles } from "@skein/run-files/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readJob } from "../src/job-file/config.ts";
+import { readJob } from "../src/job-file/load-job.ts";
 import { Interruption } from "../src/processes/interruption.ts";
 import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
 import { threadRunner } from "../src/controller/thread-runner.ts";

@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import { createThreadWorld } from "@skein/collectives/node";
 import { createSharedMemory } from "@skein/cpu-kernels";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readJob } from "../src/job-file/config.ts";
+import { readJob } from "../src/job-file/load-job.ts";
 import { jobFolder } from "./cli.ts";
 import type { StopAnswer, StopRank } from "./stop-rank.ts";
 

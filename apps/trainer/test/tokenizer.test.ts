@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadJob } from "../src/job-file/config.ts";
+import { loadJob } from "../src/job-file/load-job.ts";
 import { prepare } from "../src/preparation/prepare.ts";
 import { jobFolder, skeinTrain } from "./cli.ts";
 

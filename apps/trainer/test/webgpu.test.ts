@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { MetricFiles } from "@skein/run-files/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readJob } from "../src/job-file/config.ts";
+import { readJob } from "../src/job-file/load-job.ts";
 import { Interruption } from "../src/processes/interruption.ts";
 import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
 import { prepare } from "../src/preparation/prepare.ts";

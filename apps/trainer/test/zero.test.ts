@@ -2,7 +2,7 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { specsText } from "@skein/checkpoints/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readJob } from "../src/job-file/config.ts";
+import { readJob } from "../src/job-file/load-job.ts";
 import { prepare } from "../src/preparation/prepare.ts";
 import { checkpointFiles, jobFolder, skeinTrain } from "./cli.ts";
 import { expectCloseLosses } from "./run-ends.ts";

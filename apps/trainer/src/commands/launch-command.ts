@@ -45,7 +45,8 @@ import {
   trainjob,
 } from "@skein/launch/node";
 import type { Command } from "commander";
-import { relativePaths, type Override, parseJob, parseOverride, readJobFile } from "../job-file/config.ts";
+import { relativePaths, type Override, parseJob, parseOverride } from "../job-file/config.ts";
+import { readJobFile } from "../job-file/load-job.ts";
 import { sampleJob } from "../own-files.ts";
 import { claimOutput } from "../output-folder/output-folder.ts";
 

@@ -8,7 +8,8 @@ import {
   writeStderr,
 } from "@skein/cli/node";
 import type { Command } from "commander";
-import { parseJob, readJobFile } from "../job-file/config.ts";
+import { parseJob } from "../job-file/config.ts";
+import { readJobFile } from "../job-file/load-job.ts";
 import type { Ending } from "../members/control-messages.ts";
 import type { Job } from "../job/job.ts";
 import { requireSameModules } from "../modules/settle-modules.ts";

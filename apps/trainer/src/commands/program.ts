@@ -8,7 +8,7 @@ import { addBlasCommand } from "./blas-command.ts";
 import { openJobBlas } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
 import { surveyHardware } from "../preparation/choose-backend.ts";
-import { loadJob, loadJobs, readJobs } from "../job-file/config.ts";
+import { loadJob, loadJobs, readJobs } from "../job-file/load-job.ts";
 import { addEvaluateCommand } from "./evaluate-command.ts";
 import { addExportCommand } from "../export/export-command.ts";
 import { addGenerateCommand } from "../generate/generate-command.ts";

@@ -1,5 +1,5 @@
 import { ConfigError, keepExitCode, writeStderr } from "@skein/cli/node";
-import { loadJobs, readJobs } from "../job-file/config.ts";
+import { loadJobs, readJobs } from "../job-file/load-job.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
 import { execute } from "./execute-run.ts";
 import { launchedRunner, launchedPosition, runLaunchedProcess } from "../controller/launched-process.ts";

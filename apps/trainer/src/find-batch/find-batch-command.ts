@@ -17,7 +17,7 @@ import {
 } from "@skein/cli/node";
 import { makeProgress, type Progress } from "@skein/run-files/node";
 import type { Command } from "commander";
-import { loadJob } from "../job-file/config.ts";
+import { loadJob } from "../job-file/load-job.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { discoverRank } from "../members/rank-discovery.ts";
 import type { Job } from "../job/job.ts";

@@ -8,7 +8,8 @@ import { metricsFile, type Progress, readMetricLines } from "@skein/run-files/no
 import { byteLength } from "@skein/tensor-core";
 import { openWebGpu } from "../backend/backend.ts";
 import { buildData } from "../preparation/build-data.ts";
-import { loadJob, type Override } from "../job-file/config.ts";
+import { type Override } from "../job-file/config.ts";
+import { loadJob } from "../job-file/load-job.ts";
 import type { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import type { Job } from "../job/job.ts";

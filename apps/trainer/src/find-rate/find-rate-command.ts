@@ -20,7 +20,8 @@ import {
 import { digitsText, textTable } from "@skein/report";
 import { makeProgress, type Progress } from "@skein/run-files/node";
 import type { Command } from "commander";
-import { loadJob, type Override } from "../job-file/config.ts";
+import { type Override } from "../job-file/config.ts";
+import { loadJob } from "../job-file/load-job.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { trialColumn } from "../command-line/trial-column.ts";

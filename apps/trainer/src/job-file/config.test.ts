@@ -1,7 +1,8 @@
 import { ConfigError } from "@skein/cli/node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseJob, parseOverride, readJob } from "./config.ts";
+import { parseJob, parseOverride } from "./config.ts";
+import { readJob } from "./load-job.ts";
 import { jobJsonSchema } from "../job/job-schema.ts";
 
 const good = `name: digits

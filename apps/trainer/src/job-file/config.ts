@@ -7,11 +7,9 @@ import { didYouMean, excerpt } from "@skein/tensor-core/backend";
 import { type Document, isMap, isNode, isScalar, LineCounter, parse } from "yaml";
 import type { z } from "zod";
 import type { Job } from "../job/job.ts";
-import { sampleJob } from "../own-files.ts";
 import { crossFieldFaults } from "../job/faults/cross-field-faults.ts";
 import { jobSchema } from "../job/job-schema.ts";
-import { moduleFilePaths } from "../modules/module-keys.ts";
-import { settleJob } from "./settle-job.ts";
+import { moduleFilePaths } from "../job/module-keys.ts";
 
 /** A command-line value that overrides the value in the job file. */
 export interface Override {
@@ -21,7 +19,7 @@ export interface Override {
   readonly origin: string;
 }
 
-type Path = readonly (string | number)[];
+export type Path = readonly (string | number)[];
 
 /** File, document and overrides that the values of a job come from, for errors. */
 interface Source {
@@ -31,7 +29,7 @@ interface Source {
   readonly overrides: readonly Override[];
 }
 
-const startsWith = (path: Path, prefix: Path): boolean => prefix.every((key, i) => String(path[i]) === String(key));
+export const startsWith = (path: Path, prefix: Path): boolean => prefix.every((key, i) => String(path[i]) === String(key));
 
 /**
  * Returns the text offset of the deepest existing element of `path`: of the element's key if there is one, otherwise of
@@ -314,13 +312,13 @@ export const checkJob = (root: unknown, source: Partial<Source> & { readonly fil
 };
 
 /** A job, and a function that returns the location of a key. */
-interface LocatedJob {
+export interface LocatedJob {
   readonly job: Job;
   readonly locationOf: (path: Path) => string;
 }
 
 /** Parses the jobs of a text, one per document, and applies the overrides of the command line. */
-const parseLocated = (text: string, file: string, overrides: readonly Override[]): readonly LocatedJob[] => {
+export const parseLocated = (text: string, file: string, overrides: readonly Override[]): readonly LocatedJob[] => {
   if (text.length > maxYamlLength) return [jobOf({ document: undefined, root: longJob(text, file) }, file, overrides)];
   const faults: string[] = [];
   const jobs = parseYaml(text, file).flatMap((parsed) => {
@@ -371,7 +369,7 @@ const jobOf = (
 };
 
 /** Returns the only job of a file. @throws ConfigError if the file has several jobs. */
-const only = <T>([one, ...others]: readonly T[], file: string): T => {
+export const only = <T>([one, ...others]: readonly T[], file: string): T => {
   if (others.length === 0) return one!;
   throw new ConfigError([
     `${file}: the file holds ${others.length + 1} jobs, and only run takes several; put the intended job into a file of its own`,
@@ -385,17 +383,6 @@ const only = <T>([one, ...others]: readonly T[], file: string): T => {
  */
 export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job =>
   only(parseLocated(text, file, overrides), file).job;
-
-/** Reads a job file. @throws ConfigError if the file cannot be read, is not a regular file, or is too large. */
-export const readJobFile = (file: string): string => {
-  try {
-    return readTextFile(file, maxJobBytes).text;
-  } catch (error) {
-    throw new ConfigError([
-      `${file}: cannot be read (${(error as Error).message}); name a job file, such as ${sampleJob()}`,
-    ]);
-  }
-};
 
 /** Keys of a job that contain paths of files and folders. */
 const pathKeys: readonly (readonly string[])[] = [
@@ -437,43 +424,3 @@ export const relativePaths = (job: Job): RelativePath[] =>
       .filter((value): value is string => typeof value === "string" && !isAbsolute(value) && !isAddress(value))
       .map((value) => ({ key: path.join("."), value })),
   );
-
-const readLocated = (file: string, overrides: readonly Override[]): readonly LocatedJob[] => {
-  const folderOf = (path: Path): string =>
-    overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file);
-  return parseLocated(readJobFile(file), file, overrides).map(({ job, locationOf }) => ({
-    job: withAbsolutePaths(job, folderOf),
-    locationOf,
-  }));
-};
-
-/**
- * Reads the job of a file and makes all paths absolute. Paths in the file are relative to its folder, paths on the
- * command line to the working directory.
- *
- * @throws ConfigError for an unreadable file, an invalid job, or several jobs.
- */
-export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
-  only(readLocated(file, overrides), file).job;
-
-/** Reads the jobs of a file with one or several jobs, like `readJob`. */
-export const readJobs = (file: string, overrides: readonly Override[] = []): readonly Job[] =>
-  readLocated(file, overrides).map(({ job }) => job);
-
-/**
- * Reads a job like `readJob`, checks the modules and the checkpoint that it names, and adds their digests.
- *
- * @throws ConfigError, also for options that a module does not accept; ModuleError, PretrainedError.
- */
-export const loadJob = async (file: string, overrides: readonly Override[] = []): Promise<Job> => {
-  const { job, locationOf } = only(readLocated(file, overrides), file);
-  return settleJob(job, locationOf);
-};
-
-/**
- * Reads a file with one or several jobs, each a YAML document, like `loadJob`.
- *
- * @throws the errors of `loadJob`, with the faults of all jobs.
- */
-export const loadJobs = (file: string, overrides: readonly Override[] = []): Promise<readonly Job[]> =>
-  Promise.all(readLocated(file, overrides).map(({ job, locationOf }) => settleJob(job, locationOf)));

@@ -1,7 +1,7 @@
 import { exitCodes, nodeFiles, replaceDurably, requireReplaceable, writeStdout } from "@skein/cli/node";
 import { type AllToAllLevel, formatLinkFile, type LinkFile, type LinkFit } from "@skein/collectives";
 import { makeProgress } from "@skein/run-files/node";
-import { loadJob } from "../job-file/config.ts";
+import { loadJob } from "../job-file/load-job.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { measureLinks, requireLinks } from "./measure-links.ts";
 

@@ -4,11 +4,12 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { loadJob, parseJob } from "../job-file/config.ts";
+import { parseJob } from "../job-file/config.ts";
+import { loadJob } from "../job-file/load-job.ts";
 import { jobHashOf } from "../preparation/job-hash.ts";
 import { defineData, defineModel } from "./define.ts";
 import { makeOwn } from "./load-module.ts";
-import { moduleKeys, modulesOf, withModules } from "./module-keys.ts";
+import { moduleKeys, modulesOf, withModules } from "../job/module-keys.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 import type { Job } from "../job/job.ts";
 

@@ -1,23 +1,8 @@
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { Schedule } from "@skein/tensor-core";
-import type {
-  Callbacks,
-  CallbacksFactory,
-  CompressionContext,
-  CompressionFactory,
-  DataFactory,
-  Judged,
-  MetricsFactory,
-  ModelFactory,
-  OptimizerContext,
-  OptimizerFactory,
-  OwnMetrics,
-  OwnOptimizer,
-  RunControl,
-  ScheduleContext,
-  ScheduleFactory,
-} from "./factories.ts";
-import type { ModuleKey } from "./module-keys.ts";
+import type { Callbacks, CallbacksFactory, CompressionContext, CompressionFactory, DataFactory, Judged, MetricsFactory, ModelFactory, OptimizerContext, OptimizerFactory, OwnMetrics, RunControl, ScheduleContext, ScheduleFactory } from "./factories.ts";
+import type { OwnOptimizer } from "../building/own-step-parts.ts";
+import type { ModuleKey } from "../job/module-keys.ts";
 import type { SchemaOutput, StandardSchema } from "./standard-schema.ts";
 import type { DataSet, OwnModel, Task } from "../task/task.ts";
 

@@ -15,7 +15,7 @@ import {
 import { formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 import type { Job } from "../job/job.ts";
 import { sliceOfWhole, sliceShape } from "../building/sharded-optimizer.ts";
-import type { OwnOptimizer } from "./factories.ts";
+import type { OwnOptimizer } from "../building/own-step-parts.ts";
 
 /** Whether ranks shard parameters, or the optimizer's state. */
 export const sharesOut = ({ zero, ranks, mesh }: Pick<Job, "zero" | "ranks" | "mesh">): boolean =>

@@ -3,6 +3,7 @@ import type { LabelledBatch, Ratio } from "@skein/models";
 import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "@skein/run-files/node";
 import type { GradientTransformation, Schedule, Tensor } from "@skein/tensor-core";
 import type { DataSet, OwnModel, Task } from "../task/task.ts";
+import type { OwnOptimizer } from "../building/own-step-parts.ts";
 
 /**
  * Export of the module of `model: { kind: module, file }`: creates the model of a task. Called in each rank's thread
@@ -27,17 +28,6 @@ export type ModelFactory<Options extends object = Readonly<Record<string, unknow
 export type DataFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   options: Options,
 ) => DataSet | Promise<DataSet>;
-
-/** A user-defined optimizer, with its declared properties. */
-export type OwnOptimizer = GradientTransformation<unknown> & {
-  /**
-   * Whether the update of an entry depends only on that entry of gradients, parameters and optimizer state, and on the
-   * number of dimensions of its parameter. If true, ranks may shard the optimizer's state (`zero: 1`), and the
-   * parameters (`mesh`). The state must consist of trees with the structure of the parameters, or of scalars that are
-   * equal for all entries. Default: false.
-   */
-  readonly elementwise?: boolean | undefined;
-};
 
 /** Inputs of an optimizer factory. */
 export interface OptimizerContext {

@@ -1,6 +1,6 @@
 import { ConfigError, ModuleError } from "@skein/cli/node";
 import { definitionOf } from "./define.ts";
-import { type ModuleKey, moduleKeys } from "./module-keys.ts";
+import { type ModuleKey, moduleKeys } from "../job/module-keys.ts";
 import { keysOf } from "./standard-schema.ts";
 import { userError } from "./user-error.ts";
 

@@ -5,7 +5,7 @@ import { ConfigError, ModuleError } from "@skein/cli/node";
 import { excerpt, openCheckedFile } from "@skein/tensor-core/backend";
 import type { ModuleJob } from "../job/job.ts";
 import { definitionOf } from "./define.ts";
-import { type ModuleKey, moduleKeys } from "./module-keys.ts";
+import { type ModuleKey, moduleKeys } from "../job/module-keys.ts";
 import { importWatched, watchedFiles } from "./module-links.ts";
 import { keysOf, type SchemaIssue } from "./standard-schema.ts";
 import { syntaxErrorLocation } from "./syntax-place.ts";

@@ -5,19 +5,13 @@ import { buildLearningRate, type ScheduledSteps, scheduleStepsOf } from "../buil
 import type { Job, ModuleJob } from "../job/job.ts";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
-import type { OwnOptimizer, ScheduleContext } from "./factories.ts";
+import type { ScheduleContext } from "./factories.ts";
+import type { OwnOptimizer } from "../building/own-step-parts.ts";
 import { failWithoutProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
-import type { ModuleKey } from "./module-keys.ts";
+import type { ModuleKey } from "../job/module-keys.ts";
 import type { ProgramParts } from "./program-parts.ts";
-
-/** User-defined parts of a training step: schedule, optimizer and gradient exchange. */
-export interface OwnParts {
-  /** Learning-rate schedule after the warm-up. */
-  readonly schedule?: Schedule | undefined;
-  readonly optimizer?: OwnOptimizer | undefined;
-  readonly compression?: Aggregator | undefined;
-}
+import type { OwnParts } from "../building/own-step-parts.ts";
 
 const originOf = (key: ModuleKey, module: ModuleJob): Origin => ({
   what: moduleName(key, module),

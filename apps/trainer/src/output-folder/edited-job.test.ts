@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readJob } from "../job-file/config.ts";
+import { readJob } from "../job-file/load-job.ts";
 import { editedJobLine } from "./edited-job.ts";
 import { saveJob } from "./output-folder.ts";
 

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { differencesOf, flatSettings } from "@skein/checkpoints/node";
 import { describeError } from "@skein/cli/node";
 import { provenanceFile, type SavedStart, savedStarts } from "@skein/run-files/node";
-import { readJob } from "../job-file/config.ts";
+import { readJob } from "../job-file/load-job.ts";
 import { jobFile, recordedJob } from "./output-folder.ts";
 
 /** Finds the first start of a run by `skein-train run`, and the job file named in its command. */

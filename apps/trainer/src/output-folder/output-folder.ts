@@ -13,7 +13,8 @@ import {
   resumeLine,
 } from "@skein/cli/node";
 import { changesFile, jobFile, metricsFile, provenanceFile, routingFile, summaryFile } from "@skein/run-files/node";
-import { loadJob, maxJobBytes, readJob, type Override } from "../job-file/config.ts";
+import { maxJobBytes, type Override } from "../job-file/config.ts";
+import { loadJob, readJob } from "../job-file/load-job.ts";
 import type { Job } from "../job/job.ts";
 
 export { jobFile, summaryFile };

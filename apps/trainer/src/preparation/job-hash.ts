@@ -2,7 +2,7 @@ import { flatSettings } from "@skein/checkpoints/node";
 import { sha256 } from "@skein/cli/node";
 import { hashedData } from "../job/image-decoding.ts";
 import type { DataJob, Job } from "../job/job.ts";
-import { withoutModulePaths } from "../modules/module-keys.ts";
+import { withoutModulePaths } from "../job/module-keys.ts";
 import type { Prepared } from "./prepared.ts";
 
 /** Settings that determine the results of training. */

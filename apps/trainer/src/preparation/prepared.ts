@@ -3,7 +3,7 @@ import { buildOwnModel } from "./build-model.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import { isExpertsPlanned } from "../plans/experts-plan.ts";
 import type { Job } from "../job/job.ts";
-import type { OwnParts } from "../modules/own-parts.ts";
+import type { OwnParts } from "../building/own-step-parts.ts";
 import type { GivenParts } from "../modules/program-parts.ts";
 import type { SampleKind } from "../task/sample-pass.ts";
 import { type AnyModel, taskOf, type TrainingData } from "../task/task.ts";

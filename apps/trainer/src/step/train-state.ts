@@ -29,7 +29,7 @@ import { figureNames } from "./model-figures.ts";
 import { withSmoothing } from "../building/label-smoothing.ts";
 import { scaledGradients } from "./scaled-gradients.ts";
 import { splitOf } from "./loss-of-part.ts";
-import type { OwnParts } from "../modules/own-parts.ts";
+import type { OwnParts } from "../building/own-step-parts.ts";
 import { batchSpecs, type AnyModel } from "../task/task.ts";
 import { stackDimsOf } from "../building/stacked-parameters.ts";
 import { buildLearningRateOf, buildLossScale, buildOptimizer } from "../building/build-optimizer.ts";

@@ -3,7 +3,8 @@ import { describeError } from "@skein/cli/node";
 import { evaluatedBy, type Progress } from "@skein/run-files/node";
 import type { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
-import { loadJob, type Override } from "../job-file/config.ts";
+import { type Override } from "../job-file/config.ts";
+import { loadJob } from "../job-file/load-job.ts";
 import { runJob } from "../run/run-job.ts";
 import type { Trial } from "./sweep-file.ts";
 

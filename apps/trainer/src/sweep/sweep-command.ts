@@ -21,7 +21,8 @@ import {
 import { sweepPage } from "@skein/report";
 import { holdOutput, makeProgress } from "@skein/run-files/node";
 import type { Command } from "commander";
-import { loadJob, type Override, readJob } from "../job-file/config.ts";
+import { type Override } from "../job-file/config.ts";
+import { loadJob, readJob } from "../job-file/load-job.ts";
 import { Interruption } from "../processes/interruption.ts";
 import type { Job } from "../job/job.ts";
 import { numberOption, wholeFrom } from "../command-line/number-option.ts";

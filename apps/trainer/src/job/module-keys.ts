@@ -1,4 +1,4 @@
-import type { Job, ModuleJob } from "../job/job.ts";
+import type { Job, ModuleJob } from "./job.ts";
 
 /** Facts about a job key that can name a user module. */
 interface KeyFacts {

@@ -1,0 +1,58 @@
+import { dirname } from "node:path";
+import { ConfigError } from "@skein/cli/node";
+import { readTextFile } from "@skein/collectives/files";
+import type { Job } from "../job/job.ts";
+import { sampleJob } from "../own-files.ts";
+import { type LocatedJob, maxJobBytes, only, type Override, parseLocated, type Path, startsWith, withAbsolutePaths } from "./config.ts";
+import { settleJob } from "./settle-job.ts";
+
+/** Reads a job file. @throws ConfigError if the file cannot be read, is not a regular file, or is too large. */
+export const readJobFile = (file: string): string => {
+  try {
+    return readTextFile(file, maxJobBytes).text;
+  } catch (error) {
+    throw new ConfigError([
+      `${file}: cannot be read (${(error as Error).message}); name a job file, such as ${sampleJob()}`,
+    ]);
+  }
+};
+
+const readLocated = (file: string, overrides: readonly Override[]): readonly LocatedJob[] => {
+  const folderOf = (path: Path): string =>
+    overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file);
+  return parseLocated(readJobFile(file), file, overrides).map(({ job, locationOf }) => ({
+    job: withAbsolutePaths(job, folderOf),
+    locationOf,
+  }));
+};
+
+/**
+ * Reads the job of a file and makes all paths absolute. Paths in the file are relative to its folder, paths on the
+ * command line to the working directory.
+ *
+ * @throws ConfigError for an unreadable file, an invalid job, or several jobs.
+ */
+export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
+  only(readLocated(file, overrides), file).job;
+
+/** Reads the jobs of a file with one or several jobs, like `readJob`. */
+export const readJobs = (file: string, overrides: readonly Override[] = []): readonly Job[] =>
+  readLocated(file, overrides).map(({ job }) => job);
+
+/**
+ * Reads a job like `readJob`, checks the modules and the checkpoint that it names, and adds their digests.
+ *
+ * @throws ConfigError, also for options that a module does not accept; ModuleError, PretrainedError.
+ */
+export const loadJob = async (file: string, overrides: readonly Override[] = []): Promise<Job> => {
+  const { job, locationOf } = only(readLocated(file, overrides), file);
+  return settleJob(job, locationOf);
+};
+
+/**
+ * Reads a file with one or several jobs, each a YAML document, like `loadJob`.
+ *
+ * @throws the errors of `loadJob`, with the faults of all jobs.
+ */
+export const loadJobs = (file: string, overrides: readonly Override[] = []): Promise<readonly Job[]> =>
+  Promise.all(readLocated(file, overrides).map(({ job, locationOf }) => settleJob(job, locationOf)));
