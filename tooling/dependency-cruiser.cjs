@@ -28,7 +28,22 @@ const packageGraph = {
   cli: ["tensor-core", "collectives", "native-addon"],
   "run-files": ["tensor-core", "collectives", "data", "moe-parallel", "report", "cli"],
   checkpoints: ["tensor-core", "collectives", "data", "cli", "run-files"],
+  job: ["tensor-core", "collectives", "data", "models", "moe-parallel", "second-order", "cli"],
   launch: ["tensor-core", "collectives", "cli"],
+  step: [
+    "tensor-core",
+    "collectives",
+    "compressors",
+    "cost-model",
+    "data",
+    "models",
+    "moe-parallel",
+    "second-order",
+    "cli",
+    "run-files",
+    "checkpoints",
+    "job",
+  ],
   watch: ["tensor-core", "collectives", "data", "report", "cli", "run-files", "checkpoints"],
 };
 

@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { jobJsonSchema } from "@skein/job/node";
 import { bundlePage } from "@skein/watch/bundle-page";
 import { library } from "../../tooling/tsup.ts";
-import { jobJsonSchema } from "./src/job/job-schema.ts";
 
 const packages = join(import.meta.dirname, "../../packages");
 /** Private packages that become part of this one. */
-const bundled = ["checkpoints", "cli", "launch", "run-files", "watch"];
+const bundled = ["checkpoints", "cli", "job", "launch", "run-files", "step", "watch"];
 
 export default library({
   entry: { index: "src/index.ts", main: "src/main.ts", profiling: "src/profiling.ts" },

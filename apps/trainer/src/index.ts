@@ -7,7 +7,7 @@ export {
   NonFiniteError,
   RunError,
 } from "@skein/cli/node";
-export type { DataInput, JobInput, ModelInput } from "./job/job-input.ts";
+export type { DataInput, JobInput, ModelInput } from "@skein/job/node";
 export {
   defineCallbacks,
   defineCompression,
@@ -18,10 +18,25 @@ export {
   defineOptimizer,
   defineSchedule,
 } from "./modules/define.ts";
-export type { Callbacks, CallbacksFactory, CompressionContext, CompressionFactory, DataFactory, Judged, MetricsFactory, ModelFactory, OptimizerContext, OptimizerFactory, OwnMetrics, RunControl, ScheduleContext, ScheduleFactory } from "./modules/factories.ts";
-export type { OwnOptimizer } from "./building/own-step-parts.ts";
+export type {
+  Callbacks,
+  CallbacksFactory,
+  CompressionContext,
+  CompressionFactory,
+  DataFactory,
+  Judged,
+  MetricsFactory,
+  ModelFactory,
+  OptimizerContext,
+  OptimizerFactory,
+  OwnMetrics,
+  RunControl,
+  ScheduleContext,
+  ScheduleFactory,
+} from "./modules/factories.ts";
+export type { OwnOptimizer } from "@skein/step/node";
 export type { StandardSchema } from "./modules/standard-schema.ts";
-export { type DataSet, type OwnModel, type Prediction, type Task, taskOf } from "./task/task.ts";
+export { type DataSet, type OwnModel, type Prediction, type Task, taskOf } from "@skein/step/node";
 export type {
   CheckpointEvent,
   EndEvent,

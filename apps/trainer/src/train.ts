@@ -2,20 +2,34 @@ import { fileURLToPath } from "node:url";
 import { checkpointSecret, readCheckpoint } from "@skein/checkpoints/node";
 import { CheckpointError, ConfigError, describeError, nodeFiles, sha256 } from "@skein/cli/node";
 import type { Aggregator, Codec } from "@skein/compressors";
+import {
+  checkJob,
+  type DataInput,
+  type Job,
+  type JobInput,
+  meshOf,
+  type ModelInput,
+  withAbsolutePaths,
+  withModules,
+} from "@skein/job/node";
 import type { Model, Sums } from "@skein/models";
 import { EventStream, maxWaiting, type RunEvent, type StepProgress, type Summary } from "@skein/run-files/node";
+import {
+  type DataSet,
+  inLogicalOrder,
+  isExchangePlanned,
+  type OwnOptimizer,
+  taskOf,
+  type TrainedWeights,
+} from "@skein/step/node";
 import type { MapTree, NdArray, Schedule, SkeinError, Tensor } from "@skein/tensor-core";
 import { buildData, limitData } from "./preparation/build-data.ts";
 import { withNormalisation } from "./preparation/build-model.ts";
-import { withAbsolutePaths, checkJob } from "./job-file/config.ts";
 import { Interruption } from "./processes/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
-import type { Job } from "./job/job.ts";
-import type { DataInput, JobInput, ModelInput } from "./job/job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
 import { givenObject, isGivenObject } from "./modules/given-thing.ts";
-import { withModules } from "./job/module-keys.ts";
 import {
   partDigest,
   partKeys,
@@ -25,17 +39,22 @@ import {
 } from "./modules/program-parts.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { withOwnMetrics } from "./modules/own-metrics.ts";
-import { type DataSet, taskOf } from "./task/task.ts";
 import { type TracedModel, traceModel } from "./modules/traced-model.ts";
 import { settleJob } from "./job-file/settle-job.ts";
 import type { Given, Prepared } from "./preparation/prepared.ts";
 import { prepare } from "./preparation/prepare.ts";
-import { isExchangePlanned } from "./plans/exchange-plan.ts";
-import { meshOf } from "./job/mesh.ts";
-import type { Callbacks, CallbacksFactory, CompressionFactory, DataFactory, MetricsFactory, ModelFactory, OptimizerFactory, OwnMetrics, ScheduleFactory } from "./modules/factories.ts";
-import type { OwnOptimizer } from "./building/own-step-parts.ts";
+import type {
+  Callbacks,
+  CallbacksFactory,
+  CompressionFactory,
+  DataFactory,
+  MetricsFactory,
+  ModelFactory,
+  OptimizerFactory,
+  OwnMetrics,
+  ScheduleFactory,
+} from "./modules/factories.ts";
 import { runJob } from "./run/run-job.ts";
-import { inLogicalOrder, type TrainedWeights } from "./placement/logical-experts.ts";
 import { savedParams, savedTree } from "./output-folder/saved-run.ts";
 
 /**

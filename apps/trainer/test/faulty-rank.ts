@@ -2,10 +2,10 @@ import { existsSync, writeFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { describeError } from "@skein/cli/node";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
+import type { DeviceState } from "@skein/step/node";
 import { type Backend, type DeviceArray, flattenTree, unflattenTree } from "@skein/tensor-core";
 import type { RankInput, RankMessage } from "../src/rank/messages.ts";
 import { trainRank } from "../src/rank/train-rank.ts";
-import type { DeviceState } from "../src/step/train-state.ts";
 
 /** A fault that is injected once over all attempts of a run. */
 export interface RankFault {

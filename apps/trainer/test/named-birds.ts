@@ -1,6 +1,6 @@
 import { arrayRecords } from "@skein/data";
+import type { DataSet } from "@skein/step/node";
 import { NdArray } from "@skein/tensor-core";
-import type { DataSet } from "../src/task/task.ts";
 
 const kinds = ["duck", "swan", "goose", "duck", "duck", "swan"];
 

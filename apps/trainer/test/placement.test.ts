@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { newestCheckpoint, readPart } from "@skein/checkpoints/node";
 import { nodeFiles } from "@skein/cli/node";
 import { MetricFiles } from "@skein/run-files/node";
+import { savedPlan } from "@skein/step/node";
 import { parse } from "yaml";
 import {
   expertCounts,
@@ -31,7 +32,6 @@ import {
 } from "./cli.ts";
 import { faultyRank, type RankFault } from "./faulty-rank.ts";
 import { expectSameEnd } from "./run-ends.ts";
-import { savedPlan } from "../src/plans/saved-plan.ts";
 
 let folder: string;
 let remove: () => void;

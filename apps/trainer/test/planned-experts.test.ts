@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ExpertsPlan } from "@skein/step/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ExpertsPlan } from "../src/plans/experts-plan.ts";
 import { jobFolder, skeinTrain } from "./cli.ts";
 import { runSoundly, settings, smallGptJob } from "./small-gpt.ts";
 

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Records } from "@skein/data";
+import { checkJob } from "@skein/job/node";
 import { modelOf } from "@skein/pretrained";
 import { loadImageProcessor, savePretrained } from "@skein/pretrained/node";
 import { evaluate, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
@@ -9,7 +10,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildData } from "../src/preparation/build-data.ts";
 import { exportHuggingFace } from "../src/export/hugging-face.ts";
 import { openSavedRun } from "../src/output-folder/saved-run.ts";
-import { checkJob } from "../src/job-file/config.ts";
 import { settleJob } from "../src/job-file/settle-job.ts";
 import { train, type TrainJob } from "../src/train.ts";
 import { jobFolder, skeinTrain } from "./cli.ts";

@@ -1,11 +1,11 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import type { GradientProfile } from "@skein/cost-model";
+import type { Job } from "@skein/job/node";
+import { buildParts } from "@skein/step/node";
 import { openBackend, type BackendName } from "../src/backend/backend.ts";
-import type { Job } from "../src/job/job.ts";
 import { measureProfile } from "../src/planning/measure-profile.ts";
 import { prepare } from "../src/preparation/prepare.ts";
-import { buildParts } from "../src/step/train-state.ts";
 
 export interface ProfileRank {
   readonly connection: WorldConnection;

@@ -1,5 +1,6 @@
 import { recordSchema } from "@skein/cli/node";
 import { MetricTable } from "@skein/run-files";
+import { totalSums } from "@skein/step/node";
 import {
   jit,
   NdArray,
@@ -13,7 +14,6 @@ import { arrayRecords, batchTree } from "@skein/data";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { totalSums } from "../src/evaluation/evaluation-sums.ts";
 
 /** Arbitrary names, including names that plain objects inherit. */
 const name = fc.oneof(

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Manifest } from "@skein/checkpoints/node";
 import { gpt } from "@skein/models";
 import { samplesFile, type SamplesLine } from "@skein/run-files/node";
+import { type OwnModel, taskOf } from "@skein/step/node";
 import type { NdArray } from "@skein/tensor-core";
 import { readSamples } from "@skein/watch/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -11,7 +12,6 @@ import { openSingleRankBackend } from "../src/backend/single-rank-backend.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
 import { train } from "../src/index.ts";
-import { type OwnModel, taskOf } from "../src/task/task.ts";
 import { checkpointBytes, metricLines, stepLosses } from "./cli.ts";
 import { autoencoder, pairData, plainData, towers } from "./own-trees.ts";
 

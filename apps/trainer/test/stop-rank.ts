@@ -1,12 +1,12 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { joinWorld, type WorldConnection } from "@skein/collectives/node";
+import type { Job } from "@skein/job/node";
+import { buildParts, type DeviceState, initState } from "@skein/step/node";
 import { jit, randomKey, unsharded } from "@skein/tensor-core";
 import { openBackend } from "../src/backend/backend.ts";
-import type { Job } from "../src/job/job.ts";
 import { prepare } from "../src/preparation/prepare.ts";
 import { StopSignal } from "../src/rank/stop-signal.ts";
 import { trainLoop } from "../src/rank/train-loop.ts";
-import { buildParts, type DeviceState, initState } from "../src/step/train-state.ts";
 
 export interface StopRank {
   readonly connection: WorldConnection;

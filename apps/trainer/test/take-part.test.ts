@@ -1,6 +1,6 @@
 import { type Coordinator, hostRendezvous, randomSecret } from "@skein/collectives/node";
+import { checkJob } from "@skein/job/node";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { checkJob } from "../src/job-file/config.ts";
 import type { MemberMessage } from "../src/members/control-messages.ts";
 import { Interruption } from "../src/processes/interruption.ts";
 import { worldOf } from "../src/members/job-world.ts";

@@ -1,6 +1,6 @@
 import { type BlasFiles, findBlas, openBlas } from "@skein/blas/node";
 import type { Blas } from "@skein/cpu-kernels";
-import type { Job } from "../job/job.ts";
+import type { Job } from "@skein/job/node";
 
 /**
  * Returns the BLAS for matrix products of a job on the CPU: the BLAS that was built on this machine; undefined if there

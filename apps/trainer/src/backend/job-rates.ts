@@ -1,7 +1,7 @@
 import type { DeviceFacts } from "@skein/gpu-kernels";
+import type { Job } from "@skein/job/node";
 import { type BackendName, openWebGpu } from "./backend.ts";
 import type { BackendRates } from "./backend-rates.ts";
-import type { Job } from "../job/job.ts";
 import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
 import { measureCpuRates, measureRates } from "./measure-rates.ts";

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { Job } from "../job/job.ts";
+import type { Job } from "@skein/job/node";
 
 /**
  * Returns the number of CPU threads of each rank: the number given in the job, or this machine's cores divided among

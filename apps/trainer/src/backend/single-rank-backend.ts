@@ -1,8 +1,8 @@
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
+import type { Job } from "@skein/job/node";
 import { openBackend, type OpenBackend } from "./backend.ts";
 import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
-import type { Job } from "../job/job.ts";
 
 /**
  * Opens the backend for a program with a single rank: `cpu`, unless the run chose another backend. Results have the

@@ -1,5 +1,5 @@
 import { type GlobalOptions, writeStderr } from "@skein/cli/node";
-import type { Job } from "../job/job.ts";
+import type { Job } from "@skein/job/node";
 import { codeLine, requireTrusted } from "../modules/module-trust.ts";
 
 /**

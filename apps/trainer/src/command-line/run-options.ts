@@ -1,5 +1,5 @@
 import { ConfigError, type GlobalOptions } from "@skein/cli/node";
-import { type Override, parseOverride } from "../job-file/config.ts";
+import { type Override, parseOverride } from "@skein/job/node";
 
 /** Options of commands that run a job. */
 export interface RunOptions extends GlobalOptions {

@@ -1,14 +1,19 @@
 import { commandAction, exitCodes, type GlobalOptions, writeStderr, writeStdout } from "@skein/cli/node";
+import { meshOf, numBatchParts } from "@skein/job/node";
 import { flatFigures, formatFigures } from "@skein/run-files/node";
+import {
+  DamagedSamples,
+  evaluatedOn,
+  evaluationFigures,
+  evaluationOrder,
+  type EvaluationSums,
+  makeEvaluation,
+  totalSums,
+} from "@skein/step/node";
 import type { Command } from "commander";
 import { mapTree, type NdArray } from "@skein/tensor-core";
 import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
-import { DamagedSamples } from "../building/damaged-samples.ts";
-import { evaluationOrder, makeEvaluation } from "../step/evaluate.ts";
-import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
-import { evaluatedOn, evaluationFigures } from "../evaluation/evaluation-figures.ts";
 import { openSingleRankBackend } from "../backend/single-rank-backend.ts";
-import { meshOf, numBatchParts } from "../job/mesh.ts";
 import { checkpointOption } from "../command-line/number-option.ts";
 import { recordedJob } from "../output-folder/output-folder.ts";
 import { announceCode } from "../command-line/announce-code.ts";

@@ -16,6 +16,7 @@ import {
   writeStdout,
 } from "@skein/cli/node";
 import { readTextFile } from "@skein/collectives/node";
+import { type Override, parseJob, parseOverride, relativePaths } from "@skein/job/node";
 import {
   codeAfter,
   coordinatorVariable,
@@ -45,7 +46,6 @@ import {
   trainjob,
 } from "@skein/launch/node";
 import type { Command } from "commander";
-import { relativePaths, type Override, parseJob, parseOverride } from "../job-file/config.ts";
 import { readJobFile } from "../job-file/load-job.ts";
 import { sampleJob } from "../own-files.ts";
 import { claimOutput } from "../output-folder/output-folder.ts";

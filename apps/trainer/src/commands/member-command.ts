@@ -7,11 +7,10 @@ import {
   RunError,
   writeStderr,
 } from "@skein/cli/node";
+import { type Job, parseJob } from "@skein/job/node";
 import type { Command } from "commander";
-import { parseJob } from "../job-file/config.ts";
 import { readJobFile } from "../job-file/load-job.ts";
 import type { Ending } from "../members/control-messages.ts";
-import type { Job } from "../job/job.ts";
 import { requireSameModules } from "../modules/settle-modules.ts";
 import { leaveController, memberCommand } from "../processes/stay-with-controller.ts";
 import { takePart } from "../members/take-part.ts";

@@ -1,5 +1,6 @@
 import { surveyBlas } from "@skein/blas/node";
 import { asTyped, commandAction, exitCodes, type GlobalOptions, writeStdout } from "@skein/cli/node";
+import { jobJsonSchema } from "@skein/job/node";
 import { addCertsCommand } from "@skein/launch/node";
 import { addRunsCommand, addWatchCommand } from "@skein/watch/node";
 import { Command } from "commander";
@@ -14,7 +15,6 @@ import { addExportCommand } from "../export/export-command.ts";
 import { addGenerateCommand } from "../generate/generate-command.ts";
 import { foreignWord } from "../command-line/foreign-words.ts";
 import { diagnose, formatDiagnosis } from "../dry-run/doctor.ts";
-import { jobJsonSchema } from "../job/job-schema.ts";
 import { linksCommand } from "../links/links-command.ts";
 import { addLogCommand } from "../log/log-command.ts";
 import { addMemberCommand } from "./member-command.ts";

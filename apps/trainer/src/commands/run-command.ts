@@ -1,4 +1,5 @@
 import { ConfigError, keepExitCode, writeStderr } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
 import { loadJobs, readJobs } from "../job-file/load-job.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
 import { execute } from "./execute-run.ts";
@@ -6,7 +7,6 @@ import { launchedRunner, launchedPosition, runLaunchedProcess } from "../control
 import { discoverRank } from "../members/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { jobOfFoundBatch } from "../find-batch/find-batch-command.ts";
-import type { Job } from "../job/job.ts";
 import { editedJobLine } from "../output-folder/edited-job.ts";
 import { newestRun } from "../output-folder/newest-run.ts";
 import { overfitJob } from "../run/overfit.ts";

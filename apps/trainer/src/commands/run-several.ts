@@ -8,12 +8,12 @@ import {
   writeStderr,
   writeStdout,
 } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
 import { evaluatedBy } from "@skein/run-files/node";
 import { discoverRank } from "../members/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
 import { execute } from "./execute-run.ts";
-import type { Job } from "../job/job.ts";
 import type { RunOptions } from "../command-line/run-options.ts";
 import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
 

@@ -10,10 +10,10 @@ import {
   writeStderr,
 } from "@skein/cli/node";
 import { isLoopback, type JoinOptions, readTlsIdentity } from "@skein/collectives/node";
+import type { Job } from "@skein/job/node";
 import { coordinatorFiles, coordinatorVariable, secretVariable } from "@skein/launch/node";
 import type { Ending } from "../members/control-messages.ts";
 import { Interruption } from "../processes/interruption.ts";
-import type { Job } from "../job/job.ts";
 import { type MemberOptions, takePart } from "../members/take-part.ts";
 import { openMpiWorld } from "../members/mpi-world.ts";
 import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";

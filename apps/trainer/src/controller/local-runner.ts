@@ -1,6 +1,6 @@
 import { readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
+import type { Job } from "@skein/job/node";
 import { coordinatorFiles, issueIdentities } from "@skein/launch/node";
-import type { Job } from "../job/job.ts";
 import { memberIdentity } from "../members/network-world.ts";
 import { processRunner } from "./process-runner.ts";
 import type { RankRunner } from "./rank-runner.ts";

@@ -1,6 +1,6 @@
+import { checkJob } from "@skein/job/node";
 import { type RunEvent, WaitingEvents } from "@skein/run-files/node";
 import { expect, test } from "vitest";
-import { checkJob } from "../job-file/config.ts";
 import type { Prepared } from "../preparation/prepared.ts";
 import { RankReport } from "../rank/rank-report.ts";
 import { Failures } from "./failures.ts";

@@ -1,6 +1,7 @@
 import { type Checkpoint, commitCheckpoint, dataPositionOf, type Manifest } from "@skein/checkpoints/node";
 import { nodeFiles, reviveError } from "@skein/cli/node";
 import { denseBytes } from "@skein/compressors";
+import { expertsOf } from "@skein/job/node";
 import {
   type BestSoFar,
   type EvaluationFigures,
@@ -15,20 +16,24 @@ import {
   type SampleOutput,
   type Summary,
 } from "@skein/run-files/node";
+import {
+  bestBefore,
+  bitsOf,
+  DamagedSamples,
+  evaluatedOn,
+  evaluationFigures,
+  type EvaluationSums,
+  type ExchangePlan,
+  namesOf,
+  savedPlan,
+  totalSums,
+} from "@skein/step/node";
 import type { RankSpans, SkeinError, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend/backend.ts";
-import { bestBefore } from "../evaluation/compare-evaluations.ts";
-import { namesOf } from "../building/class-names.ts";
-import { DamagedSamples } from "../building/damaged-samples.ts";
-import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
-import { bitsOf, evaluationFigures, evaluatedOn } from "../evaluation/evaluation-figures.ts";
 import type { SamplesFile } from "../samples/samples-file.ts";
-import { expertsOf } from "../job/experts-of.ts";
-import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
 import type { RankMessage } from "../rank/messages.ts";
 import type { Prepared } from "../preparation/prepared.ts";
-import { savedPlan } from "../plans/saved-plan.ts";
 
 /** Inputs of a run record: the prepared job and the destinations of its results. */
 export interface RunRecordInput {

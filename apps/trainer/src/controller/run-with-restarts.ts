@@ -10,6 +10,7 @@ import {
   resumeLine,
   TraceError,
 } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
 import {
   leaveMark,
   linkTraceIntoRun,
@@ -18,18 +19,15 @@ import {
   type Summary,
   writeChromeTrace,
 } from "@skein/run-files/node";
+import { endsEarly, type ExchangePlan, savedPlan } from "@skein/step/node";
 import { type RankSpans, SkeinError } from "@skein/tensor-core";
 import type { Interruption } from "../processes/interruption.ts";
 import { resumedAt } from "../preparation/resume.ts";
 import { RunRecord, type RunRecordInput } from "./run-record.ts";
-import type { Job } from "../job/job.ts";
 import type { Assignment } from "../rank/messages.ts";
 import { summaryFile } from "../output-folder/output-folder.ts";
-import { endsEarly } from "../evaluation/compare-evaluations.ts";
-import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { openSamplesFile } from "../samples/samples-file.ts";
-import { savedPlan } from "../plans/saved-plan.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
   /** Runner of the ranks. */

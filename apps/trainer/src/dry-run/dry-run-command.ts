@@ -1,8 +1,8 @@
 import { exitCodes, writeStdout } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
 import { bytesText, digitsText, secondsText, shareText } from "@skein/report";
 import { formatSeconds } from "@skein/run-files/node";
 import { ratesLine } from "./doctor.ts";
-import type { Job } from "../job/job.ts";
 import { requireNoRun } from "../output-folder/output-folder.ts";
 import type { RunOptions } from "../command-line/run-options.ts";
 import { type RunForecast, forecastRun } from "./forecast-run.ts";

@@ -1,14 +1,13 @@
 import { denseBytes } from "@skein/compressors";
+import type { Job } from "@skein/job/node";
+import { buildParts, isPlanned, stateSpecs } from "@skein/step/node";
 import { byteLength, elementCount, flattenTree, leafPaths, type TensorSpec } from "@skein/tensor-core";
 import type { BackendName } from "../backend/backend.ts";
 import type { BackendRates } from "../backend/backend-rates.ts";
-import type { Job } from "../job/job.ts";
 import { measureJobRates } from "../backend/job-rates.ts";
-import { isPlanned } from "../plans/exchange-plan.ts";
 import { partsInputOf } from "../preparation/prepared.ts";
 import { prepareStep } from "../preparation/prepared-step.ts";
 import { prepareOn } from "../run/run-job.ts";
-import { buildParts, stateSpecs } from "../step/train-state.ts";
 import { predictStep, type StepPrediction } from "./step-prediction.ts";
 
 /** Memory of one rank, in bytes. */

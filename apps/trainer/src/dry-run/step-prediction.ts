@@ -8,9 +8,9 @@ import {
 } from "@skein/cost-model/pricing";
 import { simulate } from "@skein/cost-model/simulation";
 import type { LinkFile } from "@skein/collectives";
+import type { Job } from "@skein/job/node";
 import { axisGroupsOf, type AxisGroups } from "../members/axis-groups.ts";
 import { deviceOfRates } from "../backend/backend-rates.ts";
-import type { Job } from "../job/job.ts";
 import type { JobRates } from "../backend/job-rates.ts";
 import { measuredLinksOf } from "../members/network-world.ts";
 import type { PreparedStep } from "../preparation/prepared-step.ts";

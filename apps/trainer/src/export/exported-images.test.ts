@@ -1,6 +1,5 @@
+import { checkJob, type DataJob } from "@skein/job/node";
 import { expect, test } from "vitest";
-import { checkJob } from "../job-file/config.ts";
-import type { DataJob } from "../job/job.ts";
 import { exportedImages } from "./exported-images.ts";
 
 const dataOf = (data: object): DataJob =>

@@ -1,8 +1,6 @@
+import { type DataJob, type DecodedJob, decodingOf, isDecoded, type NormaliseJob, sidesOf } from "@skein/job/node";
 import type { ImageProcessor } from "@skein/pretrained";
 import type { TensorSpec } from "@skein/tensor-core";
-import { decodingOf, isDecoded } from "../job/image-decoding.ts";
-import { sidesOf } from "../job/image-sides.ts";
-import type { DataJob, DecodedJob, NormaliseJob } from "../job/job.ts";
 
 /** Preprocessing of a run's images, described for other programs. */
 export interface ExportedImages {

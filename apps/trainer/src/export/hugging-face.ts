@@ -2,10 +2,9 @@ import { copyFile, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ConfigError } from "@skein/cli/node";
 import { savePretrained, type SaveOptions } from "@skein/pretrained/node";
+import { namesOf, type TrainingData } from "@skein/step/node";
 import type { NdArray, Tensor } from "@skein/tensor-core";
 import type { MapTree } from "@skein/tensor-core";
-import { namesOf } from "../building/class-names.ts";
-import type { TrainingData } from "../task/task.ts";
 import { exportedImages } from "./exported-images.ts";
 import type { SavedRun } from "../output-folder/saved-run.ts";
 

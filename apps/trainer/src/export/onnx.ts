@@ -1,13 +1,11 @@
 import { basename, dirname, join } from "node:path";
 import { ConfigError, nodeFiles, requireReplaceable } from "@skein/cli/node";
 import type { Leaves } from "@skein/data";
+import { expertsOf } from "@skein/job/node";
 import { exportOnnxFiles } from "@skein/onnx";
+import { batchSpecs, forwardPass, namedResults, namesOf, type Weights } from "@skein/step/node";
 import { flattenTree, full, leafPaths, type NdArray, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { eliminateDeadCode, leavesByPath } from "@skein/tensor-core/backend";
-import { namesOf } from "../building/class-names.ts";
-import { expertsOf } from "../job/experts-of.ts";
-import { forwardPass, namedResults, type Weights } from "../task/forward-pass.ts";
-import { batchSpecs } from "../task/task.ts";
 import type { SavedRun } from "../output-folder/saved-run.ts";
 import { digestLength, digestOf, replaceOnnxFiles, weightsName } from "./onnx-files.ts";
 

@@ -1,6 +1,6 @@
+import type { Job } from "@skein/job/node";
 import { bytesText, secondsText, textTable } from "@skein/report";
 import { trialColumn } from "../command-line/trial-column.ts";
-import type { Job } from "../job/job.ts";
 import { type BatchTrial, minGain } from "./choose-batch.ts";
 import type { FoundBatch } from "./find-batch.ts";
 

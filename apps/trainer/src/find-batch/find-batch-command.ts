@@ -15,12 +15,12 @@ import {
   writeStderr,
   writeStdout,
 } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
 import { makeProgress, type Progress } from "@skein/run-files/node";
 import type { Command } from "commander";
 import { loadJob } from "../job-file/load-job.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { discoverRank } from "../members/rank-discovery.ts";
-import type { Job } from "../job/job.ts";
 import { jobFile, savedJob } from "../output-folder/output-folder.ts";
 import { sampleJob } from "../own-files.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";

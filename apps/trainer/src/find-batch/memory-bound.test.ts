@@ -1,5 +1,5 @@
+import type { Job } from "@skein/job/node";
 import { expect, test } from "vitest";
-import type { Job } from "../job/job.ts";
 import { memoryBound, memoryOption } from "./memory-bound.ts";
 
 const job = (settings: object): Job =>

@@ -1,5 +1,5 @@
 import { ConfigError } from "@skein/cli/node";
-import type { Job } from "../job/job.ts";
+import type { Job } from "@skein/job/node";
 
 const units: { readonly [unit: string]: number } = { "": 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 

@@ -17,15 +17,14 @@ import {
   writeStderr,
   writeStdout,
 } from "@skein/cli/node";
+import type { Job, Override } from "@skein/job/node";
 import { digitsText, textTable } from "@skein/report";
 import { makeProgress, type Progress } from "@skein/run-files/node";
 import type { Command } from "commander";
-import { type Override } from "../job-file/config.ts";
 import { loadJob } from "../job-file/load-job.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { trialColumn } from "../command-line/trial-column.ts";
-import type { Job } from "../job/job.ts";
 import { type NumberRange, numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { sampleJob } from "../own-files.ts";
 import { runJob } from "../run/run-job.ts";

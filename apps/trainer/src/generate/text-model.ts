@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { ConfigError } from "@skein/cli/node";
 import { byteTokenizer, type Tokenizer } from "@skein/data";
 import { loadTokenizer, tokenizerFile } from "@skein/data/node";
+import { supportsKeyValueCache } from "@skein/job/node";
 import type { Model } from "@skein/models";
 import { loadPretrained } from "@skein/pretrained/node";
 import { jobFile } from "../output-folder/output-folder.ts";
 import { openSavedRun, type CheckpointChoice } from "../output-folder/saved-run.ts";
-import { supportsKeyValueCache } from "../job/key-value-cache.ts";
 
 /** A causal model with its tokenizer. */
 export interface TextModel {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import { parseJob } from "@skein/job/node";
 import { readConfig } from "@skein/pretrained/node";
 import { expect, test } from "vitest";
-import { parseJob } from "../job-file/config.ts";
 import { jobTextOf } from "./import-job.ts";
 
 const checkpoints = join(import.meta.dirname, "../../../../packages/pretrained/test/checkpoints");

@@ -1,9 +1,18 @@
 import { dirname } from "node:path";
 import { ConfigError } from "@skein/cli/node";
 import { readTextFile } from "@skein/collectives/files";
-import type { Job } from "../job/job.ts";
+import {
+  type Job,
+  type LocatedJob,
+  maxJobBytes,
+  only,
+  type Override,
+  parseLocated,
+  type Path,
+  startsWith,
+  withAbsolutePaths,
+} from "@skein/job/node";
 import { sampleJob } from "../own-files.ts";
-import { type LocatedJob, maxJobBytes, only, type Override, parseLocated, type Path, startsWith, withAbsolutePaths } from "./config.ts";
 import { settleJob } from "./settle-job.ts";
 
 /** Reads a job file. @throws ConfigError if the file cannot be read, is not a regular file, or is too large. */

@@ -1,4 +1,4 @@
-import type { Job } from "../job/job.ts";
+import type { Job } from "@skein/job/node";
 import { settleModules } from "../modules/settle-modules.ts";
 import { settlePretrained } from "../pretrained/settle-pretrained.ts";
 

@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
 import { ConfigError } from "@skein/cli/node";
 import { type AllToAllFit, fitLink, type LinkFile, type LinkFit, type LinkSample } from "@skein/collectives";
+import type { Job } from "@skein/job/node";
 import type { Failures } from "../controller/failures.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
-import type { Job } from "../job/job.ts";
 import type { MeasuredLinks, RankMessage } from "../rank/messages.ts";
 
 /** Collects the measurements of each rank. Each pair is measured by its first rank. */

@@ -1,7 +1,6 @@
 import type { GroupSelectionOptions } from "@skein/collectives";
-import type { Job } from "../job/job.ts";
+import { type Job, meshGroups } from "@skein/job/node";
 import { preferenceOf } from "./network-world.ts";
-import { meshGroups } from "../job/mesh.ts";
 
 /** Groups of ranks along a mesh axis. */
 export interface AxisGroups {

@@ -1,5 +1,5 @@
+import type { Job } from "@skein/job/node";
 import packageJson from "../../package.json" with { type: "json" };
-import type { Job } from "../job/job.ts";
 import { productsBy } from "../backend/job-blas.ts";
 import { jobHashOf } from "../preparation/job-hash.ts";
 

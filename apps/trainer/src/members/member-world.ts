@@ -1,6 +1,6 @@
 import type { RankAddress, Roster } from "@skein/collectives/node";
 import type { WasmBuild } from "@skein/cpu-kernels";
-import type { Job } from "../job/job.ts";
+import type { Job } from "@skein/job/node";
 import type { LocalWorld } from "./rank-threads.ts";
 
 /** World of a run, as seen by one of its processes. */

@@ -7,8 +7,8 @@ import {
   readTlsIdentity,
   type TlsIdentity,
 } from "@skein/collectives/node";
+import type { Job } from "@skein/job/node";
 import { rankFiles } from "@skein/launch/node";
-import type { Job } from "../job/job.ts";
 import { worldOf } from "./job-world.ts";
 import type { OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";

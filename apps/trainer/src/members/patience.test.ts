@@ -1,8 +1,7 @@
 import { ConfigError } from "@skein/cli/node";
+import { checkJob, type Job } from "@skein/job/node";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { checkJob } from "../job-file/config.ts";
-import type { Job } from "../job/job.ts";
 import { patienceOf } from "./patience.ts";
 
 const jobWith = (network: object): Job =>

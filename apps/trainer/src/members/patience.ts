@@ -1,5 +1,5 @@
 import { type Heartbeat, heartbeatOf } from "@skein/collectives/node";
-import type { Job } from "../job/job.ts";
+import type { Job } from "@skein/job/node";
 
 /** Heartbeat settings and join timeout of a run, after which processes are treated as lost or missing. */
 export interface Patience {

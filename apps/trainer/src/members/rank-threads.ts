@@ -2,12 +2,12 @@ import type { Worker } from "node:worker_threads";
 import { describeError, type ErrorReport } from "@skein/cli/node";
 import type { LossKind } from "@skein/collectives";
 import { startThread, type WorldConnection } from "@skein/collectives/node";
+import { boundPlans } from "@skein/step/node";
 import type { BackendName } from "../backend/backend.ts";
 import { blasOf } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
 import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../rank/messages.ts";
 import type { Prepared } from "../preparation/prepared.ts";
-import { boundPlans } from "../plans/kept-plan.ts";
 import type { StopSignal } from "../rank/stop-signal.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { nodeFiles } from "@skein/cli/node";
+import { parseJob, parseOverride } from "@skein/job/node";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { parseJob, parseOverride } from "../job-file/config.ts";
 import { requireFolderOf } from "./require-folder.ts";
 
 let folder: string;

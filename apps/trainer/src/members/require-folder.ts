@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { ConfigError, type Files } from "@skein/cli/node";
 import { requireMark } from "@skein/run-files/node";
+import { isPlanned } from "@skein/step/node";
 import type { Prepared } from "../preparation/prepared.ts";
-import { isPlanned } from "../plans/exchange-plan.ts";
 import type { Assignment } from "../rank/messages.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { describeError, nodeFiles, RevokedError, RunError } from "@skein/cli/node";
 import { joinRendezvous, type JoinOptions, type Roster } from "@skein/collectives/node";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
+import type { Job } from "@skein/job/node";
 import type { Ending, ControllerMessage, MemberMessage } from "./control-messages.ts";
 import type { Interruption } from "../processes/interruption.ts";
-import type { Job } from "../job/job.ts";
 import type { Assignment } from "../rank/messages.ts";
 import { requireFolderOf } from "./require-folder.ts";
 import { worldOf } from "./job-world.ts";

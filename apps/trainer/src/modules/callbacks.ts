@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import { CallbackError, ModuleError, resumeLine } from "@skein/cli/node";
+import type { ModuleJob, ProgramJob } from "@skein/job/node";
 import { maxWaiting, type RunEvent, WaitingEvents } from "@skein/run-files/node";
 import { excerpt } from "@skein/tensor-core/backend";
 import type { Interruption } from "../processes/interruption.ts";
-import type { ModuleJob, ProgramJob } from "../job/job.ts";
 import type { Callbacks, RunControl } from "./factories.ts";
 import type { Origin } from "./checked-optimizer.ts";
 import { givenName, givenObject, failWithoutProgram } from "./given-thing.ts";

@@ -1,10 +1,10 @@
 import { describeError, ModuleError } from "@skein/cli/node";
 import { batchTree, byteRecords, type Records, shareRecords } from "@skein/data";
+import { type DataSet, layoutOf } from "@skein/step/node";
 import { type DType, dtypes } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { requireAugmentation } from "./checked-augmentation.ts";
 import { requireFinite } from "./checked-values.ts";
-import { type DataSet, layoutOf } from "../task/task.ts";
 
 const predictions: readonly unknown[] = [
   "classes",

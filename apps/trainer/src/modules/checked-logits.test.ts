@@ -1,11 +1,11 @@
 import { arrayRecords, type Records } from "@skein/data";
+import { parseJob } from "@skein/job/node";
 import { labelledModel } from "@skein/models";
+import { type AnyModel, type DataSet, taskOf } from "@skein/step/node";
 import { broadcastTo, NdArray, reshape, sum, type Tensor, zeros } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { parseJob } from "../job-file/config.ts";
 import { checkedModel } from "./checked-model.ts";
 import { requireLogits } from "./checked-logits.ts";
-import { type AnyModel, type DataSet, taskOf } from "../task/task.ts";
 import { modelOf, traceModel } from "./traced-model.ts";
 
 const job = parseJob(

@@ -1,12 +1,10 @@
 import { ModuleError } from "@skein/cli/node";
+import { type Job, meshOf, samplesAtOnce } from "@skein/job/node";
 import { inputsOf } from "@skein/models";
+import { type AnyModel, batchSpecs, type TrainingData, type Weights } from "@skein/step/node";
 import { formatShape, Tensor, trace } from "@skein/tensor-core";
-import type { Job } from "../job/job.ts";
-import { meshOf, samplesAtOnce } from "../job/mesh.ts";
 import { givenName } from "./given-thing.ts";
-import type { Weights } from "../task/forward-pass.ts";
 import { moduleName } from "./load-module.ts";
-import { type AnyModel, batchSpecs, type TrainingData } from "../task/task.ts";
 
 /** Returns the name of a job's model in errors. */
 const nameOf = ({ model }: Pick<Job, "model">): string => {

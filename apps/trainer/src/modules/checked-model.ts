@@ -9,12 +9,11 @@ import {
   type RunContext,
 } from "@skein/models";
 import { reservedNames } from "@skein/run-files/node";
+import { type AnyModel, type BatchTree, type Prediction, withBatch } from "@skein/step/node";
 import { elementCount, full, type Shard, type Sharding, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 import { requireLike, requireTensors } from "./checked-tree.ts";
-import type { Prediction, AnyModel, BatchTree } from "../task/task.ts";
 import { callOwn } from "./user-error.ts";
-import { withBatch } from "../task/watched-batch.ts";
 
 /** Throws a ModuleError with a wrong value and the rule that it violates. */
 export const refuse = (what: string, value: unknown, rule: string, verb: "return" | "be" = "return"): never => {

@@ -1,8 +1,8 @@
 import { ModuleError } from "@skein/cli/node";
+import type { OwnOptimizer } from "@skein/step/node";
 import { add, full, resolveSchedule, type Schedule, type ScheduleState, Tensor, trace } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import { requireLike, requireTensors } from "./checked-tree.ts";
-import type { OwnOptimizer } from "../building/own-step-parts.ts";
 import { callOwn } from "./user-error.ts";
 
 /** State of a user-defined optimizer, with a counter of its updates. */

@@ -9,9 +9,9 @@ import {
   type TrainingSamples,
 } from "@skein/data";
 import type { LogitsFacts } from "@skein/models";
+import type { TrainingData } from "@skein/step/node";
 import { bytesPerElement, isFloat } from "@skein/tensor-core";
 import { hostArrayType } from "@skein/tensor-core/backend";
-import type { TrainingData } from "../task/task.ts";
 
 /** Number of bytes that are checked at a time. */
 const chunkBytes = 2 ** 20;

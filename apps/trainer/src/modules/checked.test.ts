@@ -1,11 +1,11 @@
 import { arrayRecords } from "@skein/data";
 import { mlp } from "@skein/models";
+import type { Prediction } from "@skein/step/node";
 import { NdArray, type Tensor, trace, zeros } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { checkedData } from "./checked-data.ts";
 import { checkedModel } from "./checked-model.ts";
 import { dataDigest } from "./data-digest.ts";
-import type { Prediction } from "../task/task.ts";
 
 const arrays = (count: number, width = 2): { readonly inputs: NdArray; readonly labels: NdArray } => ({
   inputs: NdArray.from(Array<number>(count * width).fill(1), [count, width]),

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isEncoded, isFileWindows, isStreamed } from "@skein/data";
-import type { TrainingData } from "../task/task.ts";
+import type { TrainingData } from "@skein/step/node";
 
 /** Maximum number of bytes per hash update, because OpenSSL rejects 2 GiB or more. */
 const maxConcurrent = 2 ** 30;

@@ -1,17 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Job, moduleKeys, modulesOf, parseJob, withModules } from "@skein/job/node";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { parseJob } from "../job-file/config.ts";
 import { loadJob } from "../job-file/load-job.ts";
 import { jobHashOf } from "../preparation/job-hash.ts";
 import { defineData, defineModel } from "./define.ts";
 import { makeOwn } from "./load-module.ts";
-import { moduleKeys, modulesOf, withModules } from "../job/module-keys.ts";
 import type { StandardSchema } from "./standard-schema.ts";
-import type { Job } from "../job/job.ts";
 
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "skein-define-"))));

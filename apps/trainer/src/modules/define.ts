@@ -1,10 +1,24 @@
 import type { Aggregator, Codec } from "@skein/compressors";
+import type { ModuleKey } from "@skein/job/node";
+import type { DataSet, OwnModel, OwnOptimizer, Task } from "@skein/step/node";
 import type { Schedule } from "@skein/tensor-core";
-import type { Callbacks, CallbacksFactory, CompressionContext, CompressionFactory, DataFactory, Judged, MetricsFactory, ModelFactory, OptimizerContext, OptimizerFactory, OwnMetrics, RunControl, ScheduleContext, ScheduleFactory } from "./factories.ts";
-import type { OwnOptimizer } from "../building/own-step-parts.ts";
-import type { ModuleKey } from "../job/module-keys.ts";
+import type {
+  Callbacks,
+  CallbacksFactory,
+  CompressionContext,
+  CompressionFactory,
+  DataFactory,
+  Judged,
+  MetricsFactory,
+  ModelFactory,
+  OptimizerContext,
+  OptimizerFactory,
+  OwnMetrics,
+  RunControl,
+  ScheduleContext,
+  ScheduleFactory,
+} from "./factories.ts";
 import type { SchemaOutput, StandardSchema } from "./standard-schema.ts";
-import type { DataSet, OwnModel, Task } from "../task/task.ts";
 
 /** Job key and schema that a `define…` helper attaches to a factory. */
 interface Definition {

@@ -1,3 +1,4 @@
+import type { OwnOptimizer } from "@skein/step/node";
 import {
   adam,
   adamw,
@@ -24,7 +25,6 @@ import {
 } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { OwnOptimizer } from "../building/own-step-parts.ts";
 import { requireElementwise, requireStateByParameter } from "./elementwise.ts";
 
 const spec = (...shape: number[]) => ({ dtype: "f32", shape }) as const;

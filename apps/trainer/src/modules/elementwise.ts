@@ -1,4 +1,6 @@
 import { ConfigError, describeError, ModuleError } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
+import { type OwnOptimizer, sliceOfWhole, sliceShape } from "@skein/step/node";
 import {
   add,
   elementCount,
@@ -13,9 +15,6 @@ import {
   zipTrees,
 } from "@skein/tensor-core";
 import { formatSpec, leavesByPath } from "@skein/tensor-core/backend";
-import type { Job } from "../job/job.ts";
-import { sliceOfWhole, sliceShape } from "../building/sharded-optimizer.ts";
-import type { OwnOptimizer } from "../building/own-step-parts.ts";
 
 /** Whether ranks shard parameters, or the optimizer's state. */
 export const sharesOut = ({ zero, ranks, mesh }: Pick<Job, "zero" | "ranks" | "mesh">): boolean =>

@@ -1,9 +1,8 @@
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { LabelledBatch, Ratio } from "@skein/models";
 import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "@skein/run-files/node";
-import type { GradientTransformation, Schedule, Tensor } from "@skein/tensor-core";
-import type { DataSet, OwnModel, Task } from "../task/task.ts";
-import type { OwnOptimizer } from "../building/own-step-parts.ts";
+import type { DataSet, OwnModel, OwnOptimizer, Task } from "@skein/step/node";
+import type { Schedule, Tensor } from "@skein/tensor-core";
 
 /**
  * Export of the module of `model: { kind: module, file }`: creates the model of a task. Called in each rank's thread

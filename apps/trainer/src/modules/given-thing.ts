@@ -1,6 +1,6 @@
 import { ConfigError, ModuleError } from "@skein/cli/node";
+import { type ModuleKey, moduleKeys } from "@skein/job/node";
 import { definitionOf } from "./define.ts";
-import { type ModuleKey, moduleKeys } from "../job/module-keys.ts";
 import { keysOf } from "./standard-schema.ts";
 import { userError } from "./user-error.ts";
 

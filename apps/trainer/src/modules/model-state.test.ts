@@ -1,4 +1,6 @@
 import { arrayRecords } from "@skein/data";
+import { checkJob } from "@skein/job/node";
+import type { AnyModel } from "@skein/step/node";
 import {
   add,
   allReduce,
@@ -15,9 +17,7 @@ import {
   uniform,
 } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
-import { checkJob } from "../job-file/config.ts";
 import { requireSharedState } from "./model-state.ts";
-import type { AnyModel } from "../task/task.ts";
 import { traceModel } from "./traced-model.ts";
 
 interface Seen {

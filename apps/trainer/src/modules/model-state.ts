@@ -1,9 +1,8 @@
 import { ModuleError } from "@skein/cli/node";
+import { dataAxis, everyRankAxis, type Job, meshOf, numBatchParts } from "@skein/job/node";
+import { resultSpecs } from "@skein/step/node";
 import { type Graph, leafPaths } from "@skein/tensor-core";
 import { formatSpec, isHalf, operators, specOf } from "@skein/tensor-core/backend";
-import type { Job } from "../job/job.ts";
-import { dataAxis, everyRankAxis, meshOf, numBatchParts } from "../job/mesh.ts";
-import { resultSpecs } from "../task/result-specs.ts";
 import type { TracedModel } from "./traced-model.ts";
 
 /** Cause of values that differ between ranks, or between parts of a batch, at the beginning of a step. */

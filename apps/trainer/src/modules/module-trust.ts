@@ -1,6 +1,6 @@
 import { ConfigError } from "@skein/cli/node";
+import { modulesOf } from "@skein/job/node";
 import { moduleName, refusesModules } from "./load-module.ts";
-import { modulesOf } from "../job/module-keys.ts";
 
 const namesIn = (jobs: readonly object[]): string[] => [
   ...new Set(jobs.flatMap((job) => modulesOf(job).map(([key, module]) => moduleName(key, module)))),

@@ -1,17 +1,16 @@
 import { dirname } from "node:path";
 import { ModuleError } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
 import { inputsOf, type Metrics, sumOfRows } from "@skein/models";
+import { type AnyModel, type BatchTree, type Task, withBatch } from "@skein/step/node";
 import { flattenTree, Tensor } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
-import type { Job } from "../job/job.ts";
 import { refuse, requireRatios } from "./checked-model.ts";
 import { checkedMetrics } from "./checked-metrics.ts";
 import { givenName, failWithoutProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import type { ProgramParts } from "./program-parts.ts";
-import type { AnyModel, BatchTree, Task } from "../task/task.ts";
 import { callOwn } from "./user-error.ts";
-import { withBatch } from "../task/watched-batch.ts";
 
 /**
  * Adds user-defined metrics to a model.

@@ -1,17 +1,12 @@
 import { dirname } from "node:path";
-import type { Aggregator } from "@skein/compressors";
-import type { Schedule } from "@skein/tensor-core";
-import { buildLearningRate, type ScheduledSteps, scheduleStepsOf } from "../building/build-learning-rate.ts";
-import type { Job, ModuleJob } from "../job/job.ts";
+import type { Job, ModuleJob, ModuleKey } from "@skein/job/node";
+import { buildLearningRate, type OwnParts, type ScheduledSteps, scheduleStepsOf } from "@skein/step/node";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
 import type { ScheduleContext } from "./factories.ts";
-import type { OwnOptimizer } from "../building/own-step-parts.ts";
 import { failWithoutProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
-import type { ModuleKey } from "../job/module-keys.ts";
 import type { ProgramParts } from "./program-parts.ts";
-import type { OwnParts } from "../building/own-step-parts.ts";
 
 const originOf = (key: ModuleKey, module: ModuleJob): Origin => ({
   what: moduleName(key, module),

@@ -1,16 +1,15 @@
 import { sha256 } from "@skein/cli/node";
 import type { AggregateContext, Aggregator, Bucket } from "@skein/compressors";
+import type { ModuleKey } from "@skein/job/node";
+import type { OwnOptimizer, Task } from "@skein/step/node";
 import type { Mesh, Schedule, Tensor } from "@skein/tensor-core";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
 import type { CompressionContext, OptimizerContext, OwnMetrics, ScheduleContext } from "./factories.ts";
-import type { OwnOptimizer } from "../building/own-step-parts.ts";
 import { givenName, givenObject } from "./given-thing.ts";
-import type { ModuleKey } from "../job/module-keys.ts";
 import { checkedMetrics } from "./checked-metrics.ts";
 import { definitionOf } from "./define.ts";
 import { recorded, type Recording, replayed, type TracedFunction } from "./recordings.ts";
-import type { Task } from "../task/task.ts";
 
 /** Job keys whose value can be an object of the program that ranks receive as graphs. */
 export const partKeys = ["learningRate.schedule", "optimizer", "compression", "metrics"] as const;

@@ -1,8 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { ConfigError } from "@skein/cli/node";
-import type { Job } from "../job/job.ts";
+import { type Job, moduleKeys, modulesOf, withModules } from "@skein/job/node";
 import { loadModule, requireOptions } from "./load-module.ts";
-import { moduleKeys, modulesOf, withModules } from "../job/module-keys.ts";
 import { requireTrusted } from "./module-trust.ts";
 import { contentDigest } from "./module-links.ts";
 

@@ -1,3 +1,4 @@
+import { type Job, meshOf, numBatchParts, samplesAtOnce } from "@skein/job/node";
 import {
   type LogitsFacts,
   type LossResult,
@@ -7,6 +8,18 @@ import {
   type Ratio,
   type MicrobatchStates,
 } from "@skein/models";
+import {
+  type AnyModel,
+  batchSpecs,
+  type BatchTree,
+  evaluationBatch,
+  requireSmoothing,
+  resultSpecs,
+  samplePassOf,
+  type TrainingData,
+  type Weights,
+  withSmoothing,
+} from "@skein/step/node";
 import {
   customGradient,
   flattenTree,
@@ -19,16 +32,8 @@ import {
   vjp,
 } from "@skein/tensor-core";
 import { isUserOperator, replay } from "@skein/tensor-core/backend";
-import { evaluationBatch } from "../evaluation/evaluation-batch.ts";
-import type { Job } from "../job/job.ts";
-import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
-import { meshOf, numBatchParts, samplesAtOnce } from "../job/mesh.ts";
 import { requireLogits } from "./checked-logits.ts";
 import { composed } from "./composed-graph.ts";
-import type { Weights } from "../task/forward-pass.ts";
-import { resultSpecs } from "../task/result-specs.ts";
-import { samplePassOf } from "../task/sample-pass.ts";
-import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "../task/task.ts";
 
 /** A loss function as graphs. */
 interface TracedLoss {

@@ -12,10 +12,9 @@ import {
   requireFolder,
   resumeLine,
 } from "@skein/cli/node";
+import { type Job, maxJobBytes, type Override } from "@skein/job/node";
 import { changesFile, jobFile, metricsFile, provenanceFile, routingFile, summaryFile } from "@skein/run-files/node";
-import { maxJobBytes, type Override } from "../job-file/config.ts";
 import { loadJob, readJob } from "../job-file/load-job.ts";
-import type { Job } from "../job/job.ts";
 
 export { jobFile, summaryFile };
 

@@ -14,10 +14,10 @@ import {
   wholeTensors,
 } from "@skein/checkpoints/node";
 import { CheckpointError, DamagedCheckpointError, nodeFiles } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
+import { withParameters } from "@skein/step/node";
 import { flattenTree, leafPaths, type NdArray, unflattenTree } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
-import { withParameters } from "../building/frozen.ts";
-import type { Job } from "../job/job.ts";
 import { recordedJob } from "./output-folder.ts";
 import { prepare } from "../preparation/prepare.ts";
 import type { Prepared } from "../preparation/prepared.ts";

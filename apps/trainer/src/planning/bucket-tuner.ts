@@ -1,7 +1,7 @@
 import { bestTrial, type Observation, type SearchBound, suggestTrial } from "@skein/cost-model/planners";
+import type { BucketsJob } from "@skein/job/node";
 import { median } from "@skein/measuring";
 import { millisecondsText } from "@skein/report";
-import type { BucketsJob } from "../job/job.ts";
 import type { Agree } from "./agree.ts";
 
 /** Change of the bucket size, and message, after a step. */

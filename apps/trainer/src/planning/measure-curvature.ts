@@ -1,10 +1,10 @@
 import type { LinearCollectiveModel } from "@skein/cost-model";
 import { fitCollectiveModel } from "@skein/cost-model/calibration";
+import { dataAxis } from "@skein/job/node";
 import { median } from "@skein/measuring";
 import { factorElements, factorShape, type Layer, type LayerSide, meanStatistics, sideName } from "@skein/second-order";
+import type { Curvature, PlannedCurvature } from "@skein/step/node";
 import { type Backend, InvariantError, jit, NdArray, sum, type Tensor } from "@skein/tensor-core";
-import type { Curvature, PlannedCurvature } from "../building/curvature.ts";
-import { dataAxis } from "../job/mesh.ts";
 import { measureCollectives, type MeasuredCollective } from "./measure-collectives.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";

@@ -1,6 +1,6 @@
 import { fitCollectiveModel } from "@skein/cost-model/calibration";
 import type { LinearCollectiveModel } from "@skein/cost-model";
-import { everyRankAxis, meshOf } from "../job/mesh.ts";
+import { everyRankAxis, meshOf } from "@skein/job/node";
 import { type Agree, agreement } from "./agree.ts";
 import { type MeasuredCollective, measureCollectives } from "./measure-collectives.ts";
 import type { ProfileInput } from "./profile-steps.ts";

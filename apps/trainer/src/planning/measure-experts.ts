@@ -4,7 +4,18 @@ import {
   type DispatchedLayer,
   type LayerComputing,
 } from "@skein/cost-model/planners";
+import {
+  dataAxis,
+  everyRankAxis,
+  type ExpertsJob,
+  gatesAllPositions,
+  type MeshJob,
+  meshOf,
+  placeOf,
+  samplesAtOnce,
+} from "@skein/job/node";
 import type { FeedForwardLayer } from "@skein/models";
+import { buildExpert, buildExperts, capacityOf, dispatchChoices, maxChunksOf, passesFor } from "@skein/step/node";
 import {
   add,
   axisIndex,
@@ -28,12 +39,6 @@ import {
   type Tensor,
   valueAndGrad,
 } from "@skein/tensor-core";
-import { buildExpert, buildExperts, capacityOf } from "../building/build-experts.ts";
-import { passesFor } from "../step/compiled-steps.ts";
-import type { ExpertsJob, MeshJob } from "../job/job.ts";
-import { gatesAllPositions } from "../job/build-shards.ts";
-import { dataAxis, everyRankAxis, meshOf, placeOf, samplesAtOnce } from "../job/mesh.ts";
-import { dispatchChoices, maxChunksOf } from "../plans/experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 

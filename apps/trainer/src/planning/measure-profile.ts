@@ -1,10 +1,10 @@
 import { bucketsOf } from "@skein/compressors";
 import type { GradientProfile } from "@skein/cost-model";
+import { replicasAxisOf } from "@skein/job/node";
 import { median } from "@skein/measuring";
+import type { Parts } from "@skein/step/node";
 import { type BucketPlan, leafPaths, type Span } from "@skein/tensor-core";
 import { expertLayersOf, type ExpertLayerTimes, medianLayers } from "./expert-layers.ts";
-import { replicasAxisOf } from "../job/mesh.ts";
-import type { Parts } from "../step/train-state.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
 /** Measured times of a backward pass. */

@@ -1,8 +1,8 @@
+import type { Job } from "@skein/job/node";
 import { type Layer, sideName } from "@skein/second-order";
+import { curvaturePlanSchema } from "@skein/step/node";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Job } from "../job/job.ts";
-import { curvaturePlanSchema } from "../plans/curvature-plan.ts";
 import type { CurvatureTimes } from "./measure-curvature.ts";
 import { decideCurvature } from "./plan-curvature.ts";
 

@@ -1,5 +1,6 @@
 import type { LinearCollectiveModel } from "@skein/cost-model";
 import { planFactorBuckets } from "@skein/cost-model/planners";
+import { dataAxis, type Job } from "@skein/job/node";
 import { millisecondsText } from "@skein/report";
 import {
   bucketsInOrder,
@@ -12,13 +13,9 @@ import {
   sideName,
   type StageTimes,
 } from "@skein/second-order";
+import { type CurvaturePlan, factorBucketBytes, type PlannedCurvature } from "@skein/step/node";
 import { InvariantError } from "@skein/tensor-core";
-import { factorBucketBytes } from "../building/build-curvature.ts";
-import type { PlannedCurvature } from "../building/curvature.ts";
-import type { Job } from "../job/job.ts";
-import { dataAxis } from "../job/mesh.ts";
 import { agreement } from "./agree.ts";
-import type { CurvaturePlan } from "../plans/curvature-plan.ts";
 import { type CurvatureTimes, measureCurvature, productsOf } from "./measure-curvature.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 

@@ -1,14 +1,9 @@
 import type { LinearCollectiveModel } from "@skein/cost-model";
 import type { ParmModels } from "@skein/cost-model/planners";
+import type { Job } from "@skein/job/node";
+import { expertSchedulePlanSchema, isAllowed, isSchedulePlanned, withPlannedSchedule } from "@skein/step/node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Job } from "../job/job.ts";
-import {
-  expertSchedulePlanSchema,
-  isAllowed,
-  isSchedulePlanned,
-  withPlannedSchedule,
-} from "../plans/expert-schedule-plan.ts";
 import { decideSchedule, formatSchedule } from "./plan-expert-schedule.ts";
 
 const jobOf = (experts: object = {}, tensor = 2): Job =>

@@ -1,3 +1,14 @@
+import {
+  everyRankAxis,
+  expertAxis,
+  expertShardsAxis,
+  hiddenOf,
+  type Job,
+  meshOf,
+  samplesAtOnce,
+  type ShardSchedule,
+  tensorAxis,
+} from "@skein/job/node";
 import { millisecondsText } from "@skein/report";
 import {
   planParmSchedule,
@@ -7,13 +18,10 @@ import {
   type ParmSchedule,
 } from "@skein/cost-model/planners";
 import type { LinearCollectiveModel } from "@skein/cost-model";
+import { type ExpertSchedulePlan, isAllowed } from "@skein/step/node";
 import { InvariantError } from "@skein/tensor-core";
-import { hiddenOf } from "../job/experts-of.ts";
-import type { Job, ShardSchedule } from "../job/job.ts";
 import { measureRates } from "../backend/measure-rates.ts";
-import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, samplesAtOnce, tensorAxis } from "../job/mesh.ts";
 import { agreement } from "./agree.ts";
-import { type ExpertSchedulePlan, isAllowed } from "../plans/expert-schedule-plan.ts";
 import type { MeasuredCollective } from "./measure-collectives.ts";
 import { agreedModel } from "./measure-exchange.ts";
 import type { ProfileInput } from "./profile-steps.ts";

@@ -5,23 +5,28 @@ import {
   type DispatchWay,
   type PredictedDispatch,
 } from "@skein/cost-model/planners";
-import { randomKey, type Tensor, trace, valueAndGrad, mean } from "@skein/tensor-core";
-import { eliminateDeadCode } from "@skein/tensor-core/backend";
-import fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import { buildExperts } from "../building/build-experts.ts";
-import { parseJob, parseOverride } from "../job-file/config.ts";
-import { expertsOf } from "../job/experts-of.ts";
-import type { ExpertsJob, Job } from "../job/job.ts";
-import { firstCoordinates, meshOf } from "../job/mesh.ts";
 import {
+  type ExpertsJob,
+  expertsOf,
+  firstCoordinates,
+  type Job,
+  meshOf,
+  parseJob,
+  parseOverride,
+} from "@skein/job/node";
+import {
+  buildExperts,
   dispatchChoices,
   type ExpertsPlan,
   isExpertsPlanFor,
   isExpertsPlanned,
   maxChunksOf,
   settledExperts,
-} from "../plans/experts-plan.ts";
+} from "@skein/step/node";
+import { randomKey, type Tensor, trace, valueAndGrad, mean } from "@skein/tensor-core";
+import { eliminateDeadCode } from "@skein/tensor-core/backend";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
 import {
   choicesToTime,
   fastestMeasured,

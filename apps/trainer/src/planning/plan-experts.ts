@@ -1,3 +1,4 @@
+import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, numFusedShards } from "@skein/job/node";
 import { millisecondsText } from "@skein/report";
 import {
   backwardChunksOf,
@@ -9,10 +10,8 @@ import {
   rankDispatches,
 } from "@skein/cost-model/planners";
 import type { LinearCollectiveModel } from "@skein/cost-model";
-import { numFusedShards } from "../job/build-shards.ts";
-import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../job/mesh.ts";
+import { dispatchChoices, exchangeLevels, type ExpertsPlan, isSameChoice, maxChunksOf } from "@skein/step/node";
 import { type Agree, agreement } from "./agree.ts";
-import { dispatchChoices, type ExpertsPlan, isSameChoice, maxChunksOf, exchangeLevels } from "../plans/experts-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 

@@ -1,10 +1,16 @@
+import { expertAxis } from "@skein/job/node";
 import { millisecondsText } from "@skein/report";
-import { expertAxis } from "../job/mesh.ts";
-import { type ExchangePlan, isDue, type PlanBasis, type PlanName, planNames } from "../plans/exchange-plan.ts";
+import {
+  type ExchangePlan,
+  type ExpertSchedulePlan,
+  isDue,
+  type PlanBasis,
+  type PlanName,
+  planNames,
+} from "@skein/step/node";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { planCurvature } from "./plan-curvature.ts";
 import type { PlannedExperts } from "./plan-experts.ts";
-import type { ExpertSchedulePlan } from "../plans/expert-schedule-plan.ts";
 import { formatSchedule } from "./plan-expert-schedule.ts";
 import { type AgreedPlan, planTogether } from "./plan-together.ts";
 import type { ProfileInput } from "./profile-steps.ts";

@@ -1,6 +1,6 @@
+import type { CompressionJob } from "@skein/job/node";
+import { buildCompression } from "@skein/step/node";
 import { expect, test } from "vitest";
-import { buildCompression } from "../building/build-exchange.ts";
-import type { CompressionJob } from "../job/job.ts";
 import { bucketOf } from "@skein/compressors";
 import { densitiesOf } from "./plan-together.ts";
 

@@ -1,5 +1,14 @@
+import { everyRankAxis, expertAxis, type Job, replicasAxisOf } from "@skein/job/node";
 import { millisecondsText } from "@skein/report";
 import { type Aggregator, bucketOf, type BucketTensor, specsByPath } from "@skein/compressors";
+import {
+  type BucketedPlan,
+  buildCompression,
+  type ExchangePlan,
+  type Parts,
+  stateSpecs,
+  trainedOf,
+} from "@skein/step/node";
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 import { fitSlowdown } from "@skein/cost-model/calibration";
 import {
@@ -19,12 +28,6 @@ import {
   planLags,
   planSimultaneous,
 } from "@skein/cost-model/planners";
-import type { BucketedPlan, ExchangePlan } from "../plans/exchange-plan.ts";
-import { buildCompression } from "../building/build-exchange.ts";
-import type { Job } from "../job/job.ts";
-import { trainedOf } from "../building/frozen.ts";
-import { type Parts, stateSpecs } from "../step/train-state.ts";
-import { everyRankAxis, expertAxis, replicasAxisOf } from "../job/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { type ExpertLayerTimes, layerNumbers, layersFrom, stretchesOf } from "./expert-layers.ts";
 import { measureCollectives } from "./measure-collectives.ts";

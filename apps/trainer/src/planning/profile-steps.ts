@@ -2,6 +2,8 @@ import { bucketPerTensor, identityCompressor } from "@skein/compressors";
 import type { TrainingSamples } from "@skein/data";
 import { batchTree } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
+import { batchPartOf, type Job, placeOf } from "@skein/job/node";
+import { CompiledSteps, type Curvature, type DeviceState, initState, type Parts, trainedOf } from "@skein/step/node";
 import {
   type Backend,
   type BucketPlan,
@@ -14,12 +16,6 @@ import {
   type Span,
   SpanRecorder,
 } from "@skein/tensor-core";
-import { CompiledSteps } from "../step/compiled-steps.ts";
-import type { Curvature } from "../building/curvature.ts";
-import type { Job } from "../job/job.ts";
-import { trainedOf } from "../building/frozen.ts";
-import { batchPartOf, placeOf } from "../job/mesh.ts";
-import { type DeviceState, initState, type Parts } from "../step/train-state.ts";
 
 /** Number of warm-up steps: the first step compiles, the second step has cold caches. */
 const warmUpSteps = 2;

@@ -16,17 +16,20 @@ import {
   openImageStream,
   readManifest,
 } from "@skein/data/node";
+import { type DataJob, type DecodedJob, decodingOf, sidesOf } from "@skein/job/node";
+import {
+  type DataSet,
+  limitSamples,
+  mobyDickData,
+  textData,
+  tokenData,
+  type TrainingData,
+  validationSplit,
+} from "@skein/step/node";
 import { augmentationFault } from "../modules/checked-augmentation.ts";
 import { checkedData } from "../modules/checked-data.ts";
 import { failWithoutProgram } from "../modules/given-thing.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
-import type { DataSet, TrainingData } from "../task/task.ts";
-import { decodingOf } from "../job/image-decoding.ts";
-import { sidesOf } from "../job/image-sides.ts";
-import type { DataJob, DecodedJob } from "../job/job.ts";
-import { limitSamples } from "../building/limit-samples.ts";
-import { mobyDickData, textData, tokenData } from "../building/text-data.ts";
-import { validationSplit } from "../building/validation-split.ts";
 
 const findImagesOf = async (job: DecodedJob): Promise<FoundImages> => {
   switch (job.kind) {

@@ -1,17 +1,22 @@
 import { dirname } from "node:path";
 import { ConfigError } from "@skein/cli/node";
+import { type DataJob, type Job, type ModelJob, tensorAxis } from "@skein/job/node";
 import { cnn, gpt, mlp, type Model, normalised, resnet18 } from "@skein/models";
+import {
+  type AnyModel,
+  buildExperts,
+  type ExpertsPlan,
+  isLabelled,
+  layoutOf,
+  settledExperts,
+  type Task,
+} from "@skein/step/node";
 import { elementCount } from "@skein/tensor-core";
-import { buildExperts } from "../building/build-experts.ts";
-import { tensorAxis } from "../job/mesh.ts";
 import { checkedModel } from "../modules/checked-model.ts";
 import { failWithoutProgram } from "../modules/given-thing.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
 import type { ProgramParts } from "../modules/program-parts.ts";
 import { withOwnMetrics } from "../modules/own-metrics.ts";
-import { type AnyModel, isLabelled, layoutOf, type Task } from "../task/task.ts";
-import type { DataJob, Job, ModelJob } from "../job/job.ts";
-import { type ExpertsPlan, settledExperts } from "../plans/experts-plan.ts";
 import { pretrainedModel } from "../pretrained/pretrained-model.ts";
 
 /** Checks that a built-in model fits the samples. @returns the number of classes. */

@@ -1,9 +1,9 @@
 import { arrayRecords, gatherBatch, byteRecords, type Records, textRecords } from "@skein/data";
+import type { DataJob } from "@skein/job/node";
+import type { DataSet } from "@skein/step/node";
 import { NdArray } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { limitData } from "./build-data.ts";
-import type { DataJob } from "../job/job.ts";
-import type { DataSet } from "../task/task.ts";
 
 const recordsOf = (labels: readonly number[]): Records =>
   arrayRecords({

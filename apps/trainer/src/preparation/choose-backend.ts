@@ -1,3 +1,4 @@
+import { meshOf } from "@skein/job/node";
 import { millisecondsText } from "@skein/report";
 import type { Blas } from "@skein/cpu-kernels";
 import { type DeviceFacts, type WebGpuBackend, WebGpuNotInstalledError } from "@skein/gpu-kernels";
@@ -8,7 +9,6 @@ import { mayHaveGpu } from "../backend/gpu-devices.ts";
 import { measureCpuRates, measureRates } from "../backend/measure-rates.ts";
 import type { Prepared } from "./prepared.ts";
 import { traceStep } from "./prepared-step.ts";
-import { meshOf } from "../job/mesh.ts";
 
 /** Measured rates of both backends. */
 export interface MeasuredRates {

@@ -1,8 +1,6 @@
 import { flatSettings } from "@skein/checkpoints/node";
 import { sha256 } from "@skein/cli/node";
-import { hashedData } from "../job/image-decoding.ts";
-import type { DataJob, Job } from "../job/job.ts";
-import { withoutModulePaths } from "../job/module-keys.ts";
+import { type DataJob, hashedData, type Job, withoutModulePaths } from "@skein/job/node";
 import type { Prepared } from "./prepared.ts";
 
 /** Settings that determine the results of training. */

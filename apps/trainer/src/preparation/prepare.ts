@@ -2,19 +2,33 @@ import { cutsOf, specsText, wholeSpec } from "@skein/checkpoints/node";
 import { ConfigError, sha256 } from "@skein/cli/node";
 import { exchange } from "@skein/compressors";
 import { decoderOf, type SampleSpecs, stepsPerEpoch } from "@skein/data";
+import { type Job, replicasAxisOf } from "@skein/job/node";
+import {
+  buildParts,
+  comparedFigures,
+  coverageRemarks,
+  evaluatedOn,
+  exchangeOptions,
+  type Parts,
+  requireSmoothing,
+  sampleKindOf,
+  samplePassOf,
+  type SavedLeaves,
+  splitLeaves,
+  stateSharding,
+  stateSpecs,
+  taskOf,
+  totalStepsOf,
+  trainedOf,
+  type TrainingData,
+  type TrainState,
+  withCheckpointClasses,
+} from "@skein/step/node";
 import { type Mesh, type Sharding, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { excerpt, leavesByPath } from "@skein/tensor-core/backend";
 import { buildData } from "./build-data.ts";
 import { buildModel } from "./build-model.ts";
-import { comparedFigures, evaluatedOn } from "../evaluation/evaluation-figures.ts";
-import { exchangeOptions } from "../step/loss-and-gradients.ts";
-import { withCheckpointClasses } from "../building/class-names.ts";
-import { coverageRemarks } from "../evaluation/class-coverage.ts";
-import { trainedOf } from "../building/frozen.ts";
-import { requireSmoothing } from "../building/label-smoothing.ts";
 import { requireValues } from "./sample-values.ts";
-import { replicasAxisOf } from "../job/mesh.ts";
-import type { Job } from "../job/job.ts";
 import { requireDeclared, requireElementwise, requireStateByParameter, sharesOut } from "../modules/elementwise.ts";
 import { requireSharedState } from "../modules/model-state.ts";
 import { givenName } from "../modules/given-thing.ts";
@@ -22,19 +36,7 @@ import { moduleName } from "../modules/load-module.ts";
 import { dataDigest } from "../modules/data-digest.ts";
 import { loadOwnParts } from "../modules/own-parts.ts";
 import { withHeadFor } from "../pretrained/pretrained-model.ts";
-import { sampleKindOf, samplePassOf } from "../task/sample-pass.ts";
-import { taskOf, type TrainingData } from "../task/task.ts";
 import { modelOf, traceModel } from "../modules/traced-model.ts";
-import {
-  buildParts,
-  type Parts,
-  type SavedLeaves,
-  splitLeaves,
-  stateSharding,
-  stateSpecs,
-  totalStepsOf,
-  type TrainState,
-} from "../step/train-state.ts";
 import { settingsOf, isUserData } from "./job-hash.ts";
 import { bytesOf, requireRoom } from "./memory-room.ts";
 import { remarksOn } from "./remarks.ts";

@@ -2,6 +2,8 @@ import { bucketOf, bucketPerTensor, type BucketTensor, specsByPath } from "@skei
 import type { PreparedGraph } from "@skein/cost-model/pricing";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, planForWebGpu, prepareForWebGpu } from "@skein/gpu-kernels";
+import { meshOf, replicasAxisOf } from "@skein/job/node";
+import { buildCompression, type ExchangePlan } from "@skein/step/node";
 import {
   add,
   axisIndex,
@@ -14,10 +16,7 @@ import {
   trace,
 } from "@skein/tensor-core";
 import { planMemory } from "@skein/tensor-core/backend";
-import { buildCompression } from "../building/build-exchange.ts";
-import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Prepared } from "./prepared.ts";
-import { meshOf, replicasAxisOf } from "../job/mesh.ts";
 
 /** A gradient, and the mesh axis over which the gradient is averaged. */
 export interface GradientTensor extends BucketTensor {

@@ -2,21 +2,28 @@ import { ConfigError } from "@skein/cli/node";
 import type { PreparedGraph } from "@skein/cost-model/pricing";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, type ListedShader, planForWebGpu, prepareForWebGpu, shadersOf } from "@skein/gpu-kernels";
+import { firstCoordinates, type Job, samplesAtOnce } from "@skein/job/node";
+import {
+  accumulate,
+  batchSpecs,
+  buildParts,
+  deferredPart,
+  type ExchangePlan,
+  lookAhead,
+  numUpdateFigures,
+  type Parts,
+  type PassAhead,
+  passesFor,
+  resultSpecs,
+  stateSpecs,
+  stepKindAt,
+  stepOverParts,
+  type TrainState,
+  trainStep,
+} from "@skein/step/node";
 import { ArgumentError, flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { type MemoryPlan, planMemory, recomputeWithin } from "@skein/tensor-core/backend";
-import { passesFor } from "../step/compiled-steps.ts";
-import type { ExchangePlan } from "../plans/exchange-plan.ts";
-import type { Job } from "../job/job.ts";
-import { batchSpecs } from "../task/task.ts";
 import { partsInputOf, type Prepared } from "./prepared.ts";
-import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "../step/train-state.ts";
-import { resultSpecs } from "../task/result-specs.ts";
-import { firstCoordinates, samplesAtOnce } from "../job/mesh.ts";
-import { accumulate, lookAhead, type PassAhead } from "../step/loss-and-gradients.ts";
-import { deferredPart } from "../step/deferred-step.ts";
-import { stepOverParts } from "../step/step-over-parts.ts";
-import { trainStep } from "../step/train-step.ts";
-import { numUpdateFigures } from "../step/update-figures.ts";
 
 /** Graph of a training step as compiled by a backend, with its memory plan. */
 export interface PreparedStep extends PreparedGraph {

@@ -1,14 +1,19 @@
+import type { Job } from "@skein/job/node";
+import {
+  type AnyModel,
+  type ExchangePlan,
+  isExpertsPlanned,
+  type OwnParts,
+  type PartsInput,
+  type SampleKind,
+  scheduleOffsetOf,
+  taskOf,
+  type TrainingData,
+} from "@skein/step/node";
 import type { Sharding, TensorSpec } from "@skein/tensor-core";
 import { buildOwnModel } from "./build-model.ts";
-import type { ExchangePlan } from "../plans/exchange-plan.ts";
-import { isExpertsPlanned } from "../plans/experts-plan.ts";
-import type { Job } from "../job/job.ts";
-import type { OwnParts } from "../building/own-step-parts.ts";
 import type { GivenParts } from "../modules/program-parts.ts";
-import type { SampleKind } from "../task/sample-pass.ts";
-import { type AnyModel, taskOf, type TrainingData } from "../task/task.ts";
 import type { TracedModel } from "../modules/traced-model.ts";
-import { type PartsInput, scheduleOffsetOf } from "../step/train-state.ts";
 
 /** A job with its data loaded, and with all rules checked that depend on the data. No file has been written yet. */
 export interface Prepared {

@@ -1,7 +1,5 @@
-import { expertsOf } from "../job/experts-of.ts";
-import { isExchangePlanned } from "../plans/exchange-plan.ts";
-import { isExpertsPlanned } from "../plans/experts-plan.ts";
-import type { ExpertsJob, Job } from "../job/job.ts";
+import { type ExpertsJob, expertsOf, type Job } from "@skein/job/node";
+import { isExchangePlanned, isExpertsPlanned } from "@skein/step/node";
 import { preprocessorRemarks } from "../pretrained/preprocessor.ts";
 
 /** Gates whose expert choices for a token depend on all tokens of a batch, including later tokens of the same text. */

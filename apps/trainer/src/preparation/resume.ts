@@ -11,14 +11,20 @@ import {
   wholeSpec,
 } from "@skein/checkpoints/node";
 import { CheckpointError } from "@skein/cli/node";
+import { placeOf } from "@skein/job/node";
+import {
+  buildParts,
+  type ExchangePlan,
+  savedPlan,
+  scheduleOffsetOf,
+  splitLeaves,
+  stateSpecs,
+  totalStepsOf,
+  wantedPlan,
+} from "@skein/step/node";
 import type { TensorSpec } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
-import type { ExchangePlan } from "../plans/exchange-plan.ts";
-import { wantedPlan } from "../plans/kept-plan.ts";
-import { placeOf } from "../job/mesh.ts";
-import { buildParts, scheduleOffsetOf, splitLeaves, stateSpecs, totalStepsOf } from "../step/train-state.ts";
 import { type Prepared, partsInputOf } from "./prepared.ts";
-import { savedPlan } from "../plans/saved-plan.ts";
 
 /**
  * Returns the specs of the tensors in a checkpoint, merged over all ranks.

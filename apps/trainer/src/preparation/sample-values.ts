@@ -1,8 +1,8 @@
-import type { Job } from "../job/job.ts";
+import type { Job } from "@skein/job/node";
+import type { AnyModel, TrainingData } from "@skein/step/node";
 import { requireLabels, requireTokens } from "../modules/checked-values.ts";
 import { givenName } from "../modules/given-thing.ts";
 import { moduleName } from "../modules/load-module.ts";
-import type { AnyModel, TrainingData } from "../task/task.ts";
 
 /** Returns the name of a job's data for error messages. Undefined if a loader already checks labels and tokens. */
 const ownName = ({ data }: Pick<Job, "data">): string | undefined => {

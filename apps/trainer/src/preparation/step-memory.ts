@@ -1,9 +1,9 @@
 import type { DeviceFacts } from "@skein/gpu-kernels";
+import type { MemoryJob } from "@skein/job/node";
 import { formatBytes } from "@skein/run-files/node";
+import { taskOf } from "@skein/step/node";
 import { graphCost } from "@skein/tensor-core/backend";
 import { buildModel } from "./build-model.ts";
-import type { MemoryJob } from "../job/job.ts";
-import { taskOf } from "../task/task.ts";
 import type { Prepared } from "./prepared.ts";
 import { prepareStep } from "./prepared-step.ts";
 

@@ -1,10 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checkJob, type DecodedJob, type Job } from "@skein/job/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { jobHashOf } from "../preparation/job-hash.ts";
-import { checkJob } from "../job-file/config.ts";
-import type { DecodedJob, Job } from "../job/job.ts";
 import { preprocessorRemarks } from "./preprocessor.ts";
 import { settlePretrained } from "./settle-pretrained.ts";
 

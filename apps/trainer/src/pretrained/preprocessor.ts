@@ -1,9 +1,15 @@
+import {
+  dataSchema,
+  type DecodedJob,
+  decodingOf,
+  isDecoded,
+  type Job,
+  maxSide,
+  type NormaliseJob,
+  type PreprocessorJob,
+  sidesOf,
+} from "@skein/job/node";
 import { type FoundImageProcessor, loadImageProcessor } from "@skein/pretrained/node";
-import { dataSchema } from "../job/data-schema.ts";
-import { decodingOf, isDecoded } from "../job/image-decoding.ts";
-import { sidesOf } from "../job/image-sides.ts";
-import { maxSide } from "../job/ranges.ts";
-import type { DecodedJob, Job, NormaliseJob, PreprocessorJob } from "../job/job.ts";
 
 const preprocessorOf = ({ file, processor }: FoundImageProcessor): PreprocessorJob => {
   const { resize, resample, crop, normalise } = processor;

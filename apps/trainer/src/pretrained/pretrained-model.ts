@@ -1,9 +1,9 @@
 import { ConfigError } from "@skein/cli/node";
+import type { Job, MemoryJob, PretrainedJob } from "@skein/job/node";
 import type { Model } from "@skein/models";
 import { modelOf, withNewHead } from "@skein/pretrained";
+import { isLabelled, layoutOf, type Task } from "@skein/step/node";
 import { randomKey, SkeinError, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
-import type { Job, MemoryJob, PretrainedJob } from "../job/job.ts";
-import { isLabelled, layoutOf, type Task } from "../task/task.ts";
 
 /** Returns the shape of a model's logits for a batch of one sample. */
 const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[] => {

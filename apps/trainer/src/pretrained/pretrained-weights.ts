@@ -1,6 +1,6 @@
+import type { Job } from "@skein/job/node";
 import type { NdArray } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import type { Job } from "../job/job.ts";
 
 /**
  * Returns a function from the paths of a run's state to initial weights, read from the checkpoint named in the job.

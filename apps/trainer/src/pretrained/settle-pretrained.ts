@@ -3,8 +3,8 @@ import { createReadStream, existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigError } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
 import { readConfig } from "@skein/pretrained/node";
-import type { Job } from "../job/job.ts";
 import { readPreprocessor, withPreprocessor } from "./preprocessor.ts";
 
 /** Whether a file name is that of a weight file of a checkpoint. */

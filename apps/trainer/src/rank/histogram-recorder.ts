@@ -1,3 +1,4 @@
+import { type Job, placeOf, replicasAxisAlong } from "@skein/job/node";
 import type { Histogram, ParameterHistograms } from "@skein/report";
 import {
   countValues,
@@ -10,6 +11,7 @@ import {
   rangeOf,
   type ValueRange,
 } from "@skein/run-files/node";
+import type { CompiledSteps, LiveState, Parts } from "@skein/step/node";
 import {
   type Backend,
   type Communicator,
@@ -19,11 +21,6 @@ import {
   SkeinError,
 } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import type { CompiledSteps } from "../step/compiled-steps.ts";
-import type { Job } from "../job/job.ts";
-import type { LiveState } from "../step/live-state.ts";
-import { placeOf, replicasAxisAlong } from "../job/mesh.ts";
-import type { Parts } from "../step/train-state.ts";
 
 export interface HistogramInput {
   readonly job: Job;

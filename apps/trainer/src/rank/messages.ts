@@ -5,19 +5,15 @@ import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
 import type { LanePosition, PlacedLane } from "@skein/data";
 import type { DamagedImage } from "@skein/data/node";
+import type { Job } from "@skein/job/node";
 import type { ParameterHistograms } from "@skein/report";
 import type { BestSoFar, MovedLayer, RoutingJson, SampleOutput } from "@skein/run-files/node";
+import type { EvaluationSums, ExchangePlan, PlanName, SampleKind, TrainingData, UpdateFigures } from "@skein/step/node";
 import type { Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend/backend.ts";
-import type { EvaluationSums } from "../evaluation/evaluation-sums.ts";
-import type { ExchangePlan, PlanName } from "../plans/exchange-plan.ts";
-import type { Job } from "../job/job.ts";
 import type { AllToAllSamples } from "./all-to-all-times.ts";
 import type { PartRecordings } from "../modules/program-parts.ts";
-import type { SampleKind } from "../task/sample-pass.ts";
-import type { TrainingData } from "../task/task.ts";
 import type { TracedModel } from "../modules/traced-model.ts";
-import type { UpdateFigures } from "../step/update-figures.ts";
 
 /** Settings that all ranks of a run share, created by the controller of the run. */
 export interface Assignment {

@@ -1,9 +1,9 @@
 import { createCpuBackend, type WasmBuild } from "@skein/cpu-kernels";
 import type { Facts } from "@skein/collectives";
+import type { Job } from "@skein/job/node";
+import type { DataSet } from "@skein/step/node";
 import { expect, test } from "vitest";
 import type { EncodedRecords, Records } from "@skein/data";
-import type { Job } from "../job/job.ts";
-import type { DataSet } from "../task/task.ts";
 import { rankFacts } from "./rank-facts.ts";
 
 const job = { precision: { kind: "f32" } } as Job;

@@ -5,14 +5,11 @@ import type { DataPosition, PlacedLane } from "@skein/data";
 import type { DamagedImage } from "@skein/data/node";
 import type { ParameterHistograms } from "@skein/report";
 import type { BestSoFar, MovedLayer, RoutingJson, SampleOutput } from "@skein/run-files/node";
+import type { EvaluationSums, ExchangePlan, StepFigures, UpdateFigures } from "@skein/step/node";
 import type { Span } from "@skein/tensor-core";
-import type { EvaluationSums } from "../evaluation/evaluation-sums.ts";
-import type { StepFigures } from "../step/live-state.ts";
 import type { RankMessage } from "./messages.ts";
-import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import { residentBytes } from "./resident-bytes.ts";
 import type { StepCosts } from "./step-meter.ts";
-import type { UpdateFigures } from "../step/update-figures.ts";
 
 /** Maximum number of spans per message. All spans of a long trace would exceed the message size limit. */
 const spansPerMessage = 10_000;

@@ -1,11 +1,8 @@
 import type { Augmentation, LanePosition, PlacedLane, TrainingSamples } from "@skein/data";
+import type { Job } from "@skein/job/node";
 import type { BestSoFar } from "@skein/run-files/node";
+import type { DeviceState, EvaluationSums, ExchangePlan, Parts, Prediction } from "@skein/step/node";
 import type { Backend, Communicator, Communicators } from "@skein/tensor-core";
-import type { EvaluationSums } from "../evaluation/evaluation-sums.ts";
-import type { Job } from "../job/job.ts";
-import type { ExchangePlan } from "../plans/exchange-plan.ts";
-import type { DeviceState, Parts } from "../step/train-state.ts";
-import type { Prediction } from "../task/task.ts";
 import type { RankReport } from "./rank-report.ts";
 import type { StepTrace } from "./step-meter.ts";
 import type { StopSignal } from "./stop-signal.ts";

@@ -11,6 +11,18 @@ import {
   wholeTensors,
 } from "@skein/checkpoints/node";
 import { CheckpointError, nodeFiles } from "@skein/cli/node";
+import { type Job, placeOf, replicasAxisAlong } from "@skein/job/node";
+import {
+  type DeviceState,
+  gatherSlices,
+  initState,
+  type Layout,
+  type Parts,
+  sliceOfWhole,
+  splitLeaves,
+  stateSharding,
+  wholeOfGathered,
+} from "@skein/step/node";
 import {
   type Backend,
   type Communicators,
@@ -25,19 +37,8 @@ import {
   type Tensor,
   unflattenTree,
 } from "@skein/tensor-core";
-import type { Job } from "../job/job.ts";
-import { placeOf, replicasAxisAlong } from "../job/mesh.ts";
-import { gatherSlices, sliceOfWhole, wholeOfGathered } from "../building/sharded-optimizer.ts";
 import type { Assignment } from "./messages.ts";
 import { pretrainedWeights } from "../pretrained/pretrained-weights.ts";
-import {
-  type DeviceState,
-  initState,
-  type Layout,
-  type Parts,
-  splitLeaves,
-  stateSharding,
-} from "../step/train-state.ts";
 
 /**
  * Creates the initial state of a rank: the state of a checkpoint, or a new state, with pretrained weights if the job

@@ -1,5 +1,5 @@
+import { checkJob } from "@skein/job/node";
 import { expect, test } from "vitest";
-import { checkJob } from "../job-file/config.ts";
 import { remarkOnParts } from "./remark-on-parts.ts";
 
 const remarkOf = (settings: object, joins: boolean, hasState: boolean): string | undefined => {

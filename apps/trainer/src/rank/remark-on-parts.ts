@@ -1,12 +1,10 @@
-import { expertsOf } from "../job/experts-of.ts";
-import type { Job } from "../job/job.ts";
-import type { AnyModel } from "../task/task.ts";
-
 /**
  * Lists the operations that a job applies per part of a batch, not per complete batch. Undefined: none.
  *
  * @param hasState Whether the model has a state.
  */
+import { expertsOf, type Job } from "@skein/job/node";
+import type { AnyModel } from "@skein/step/node";
 export const remarkOnParts = (
   job: Pick<Job, "accumulate" | "model" | "mesh">,
   { joinParts }: Pick<AnyModel, "joinParts">,

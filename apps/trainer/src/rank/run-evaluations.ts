@@ -1,19 +1,19 @@
 import { DataError, stepsPerEpoch } from "@skein/data";
+import { everyRankAxis } from "@skein/job/node";
 import type { BestSoFar } from "@skein/run-files/node";
-import { spanned } from "@skein/tensor-core";
 import {
   bestAfter,
+  comparedFigures,
   comparesEvaluations,
   type Comparison,
   comparisonOf,
+  type DeviceState,
   endsEarly,
-} from "../evaluation/compare-evaluations.ts";
-import { comparedFigures } from "../evaluation/evaluation-figures.ts";
-import type { EvaluationSums } from "../evaluation/evaluation-sums.ts";
-import { everyRankAxis } from "../job/mesh.ts";
+  type EvaluationSums,
+  type LiveState,
+} from "@skein/step/node";
+import { spanned } from "@skein/tensor-core";
 import { totals } from "../planning/agree.ts";
-import type { LiveState } from "../step/live-state.ts";
-import type { DeviceState } from "../step/train-state.ts";
 import type { CutShort } from "./cut-short.ts";
 import { isDue } from "./is-due.ts";
 import type { RankRun } from "./rank-run.ts";

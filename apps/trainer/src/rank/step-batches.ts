@@ -1,7 +1,7 @@
 import { batchTree, DataError, type NamedTree, type PlacedLane, positionOf, stepsPerEpoch } from "@skein/data";
 import { type Prefetched, Prefetcher } from "@skein/data/node";
+import { batchPartOf } from "@skein/job/node";
 import { type NdArray, spanned } from "@skein/tensor-core";
-import { batchPartOf } from "../job/mesh.ts";
 import type { CutShort } from "./cut-short.ts";
 import type { RankRun } from "./rank-run.ts";
 import type { StepMeter } from "./step-meter.ts";

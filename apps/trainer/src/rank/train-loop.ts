@@ -1,15 +1,17 @@
+import { everyRankAxis, placeOf } from "@skein/job/node";
+import {
+  CompiledSteps,
+  type DeviceState,
+  firstTunedBytes,
+  idlePlacement,
+  LiveState,
+  rePlacement,
+  replicaCheck,
+  routingRecorder,
+} from "@skein/step/node";
 import { leafPaths, spanned } from "@skein/tensor-core";
-import { firstTunedBytes } from "../building/build-exchange.ts";
-import { everyRankAxis, placeOf } from "../job/mesh.ts";
-import { rePlacement } from "../placement/re-placement.ts";
-import { routingRecorder } from "../placement/routing-recorder.ts";
 import { type Agree, agreement } from "../planning/agree.ts";
 import { BucketTuner } from "../planning/bucket-tuner.ts";
-import { idlePlacement } from "../plans/placed-anew.ts";
-import { CompiledSteps } from "../step/compiled-steps.ts";
-import { LiveState } from "../step/live-state.ts";
-import { replicaCheck } from "../step/replica-check.ts";
-import type { DeviceState } from "../step/train-state.ts";
 import { cutShortOnce } from "./cut-short.ts";
 import { type HistogramRecorder, histogramRecorder } from "./histogram-recorder.ts";
 import { isDue } from "./is-due.ts";

@@ -4,20 +4,33 @@ import { PartWriter } from "@skein/checkpoints/node";
 import { agreeOnFacts, hostsOf } from "@skein/collectives";
 import type { PlacedLane } from "@skein/data";
 import { EvaluationReader } from "@skein/data/node";
+import { batchPartOf, everyRankAxis, type Job, meshGroups, meshOf, supportsKeyValueCache } from "@skein/job/node";
+import {
+  type AnyModel,
+  buildParts,
+  type DeviceState,
+  evaluationOrder,
+  type ExchangePlan,
+  isDue,
+  isPlanned,
+  keptPlan,
+  learnedParams,
+  makeEvaluation,
+  planBasis,
+  planNames,
+  type PlanWorld,
+  scheduleOffsetOf,
+  taskOf,
+  withPlannedSchedule,
+} from "@skein/step/node";
 import { type Backend, type Communicator, SpanRecorder } from "@skein/tensor-core";
 import { openBackend } from "../backend/backend.ts";
 import { buildModel } from "../preparation/build-model.ts";
-import { evaluationOrder, makeEvaluation } from "../step/evaluate.ts";
-import type { Job } from "../job/job.ts";
 import type { RankInput, RankMessage } from "./messages.ts";
 import { loadOwnParts } from "../modules/own-parts.ts";
 import { partsOfRecordings } from "../modules/program-parts.ts";
-import { taskOf, type AnyModel } from "../task/task.ts";
 import { modelOf } from "../modules/traced-model.ts";
-import { type ExchangePlan, isDue, isPlanned, planNames } from "../plans/exchange-plan.ts";
-import { keptPlan, planBasis, type PlanWorld } from "../plans/kept-plan.ts";
 import { type PlannedExperts, planExperts } from "../planning/plan-experts.ts";
-import { withPlannedSchedule } from "../plans/expert-schedule-plan.ts";
 import { planExpertSchedule } from "../planning/plan-expert-schedule.ts";
 import { planRun } from "../planning/plan-run.ts";
 import type { ProfileInput } from "../planning/profile-steps.ts";
@@ -25,15 +38,12 @@ import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
 import { copyParts, firstState, sliceGatherer } from "./rank-state.ts";
-import { supportsKeyValueCache } from "../job/key-value-cache.ts";
 import { makeSampleOutputs, type SampleOutputs } from "../samples/sample-outputs.ts";
 import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import type { RankRun } from "./rank-run.ts";
 import { trainLoop } from "./train-loop.ts";
-import { buildParts, type DeviceState, learnedParams, scheduleOffsetOf } from "../step/train-state.ts";
-import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "../job/mesh.ts";
 
 /** Injects a fault before a step, in tests. @returns the state that the step consumes. */
 export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;

@@ -1,6 +1,6 @@
+import { parseJob } from "@skein/job/node";
 import type { MetricLine } from "@skein/run-files/node";
 import { expect, test } from "vitest";
-import { parseJob } from "../job-file/config.ts";
 import { runReportOf } from "./run-report-of.ts";
 
 const job = parseJob(

@@ -1,7 +1,7 @@
+import type { Job } from "@skein/job/node";
 import { median } from "@skein/measuring";
 import type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "@skein/report";
 import type { MetricLine } from "@skein/run-files/node";
-import type { Job } from "../job/job.ts";
 
 const valuesOf = (lines: readonly MetricLine[], name: string): StepValue[] =>
   lines.flatMap((line) => {

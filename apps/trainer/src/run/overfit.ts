@@ -1,15 +1,14 @@
 import { join } from "node:path";
 import { ConfigError, OutcomeError, resumeLine } from "@skein/cli/node";
 import { stepsPerEpoch } from "@skein/data";
+import type { Job, Override } from "@skein/job/node";
 import { digitsText } from "@skein/report";
 import { metricsFile, readMetricLines, type Summary } from "@skein/run-files/node";
+import { totalStepsOf } from "@skein/step/node";
 import { buildData } from "../preparation/build-data.ts";
-import { type Override } from "../job-file/config.ts";
 import { loadJob } from "../job-file/load-job.ts";
-import type { Job } from "../job/job.ts";
 import { numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
-import { totalStepsOf } from "../step/train-state.ts";
 
 /** Maximum final loss, relative to the first loss, for which samples count as memorized. */
 const memorizedShare = 0.01;

@@ -1,5 +1,6 @@
 import { checkpointSecret, discardPartial, hasCheckpoint, newestCheckpoint } from "@skein/checkpoints/node";
 import { describeError, explainDiskFull, nodeFiles, requireWritable, resumeLine, RunError } from "@skein/cli/node";
+import type { Job } from "@skein/job/node";
 import {
   type Ended,
   type EndEvent,
@@ -10,14 +11,13 @@ import {
   takeRequest,
   traceFile,
 } from "@skein/run-files/node";
+import { isPlanned } from "@skein/step/node";
 import packageJson from "../../package.json" with { type: "json" };
 import { join } from "node:path";
 import { chooseBackend, surveyHardware } from "../preparation/choose-backend.ts";
 import { openJobBlas } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
 import { isOutputTaken, type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
-import type { Job } from "../job/job.ts";
-import { isPlanned } from "../plans/exchange-plan.ts";
 import type { LogTarget } from "../log/log-target.ts";
 import { MlflowLog } from "../log/mlflow-log.ts";
 import { memoryLine, stepMemoryOf } from "../preparation/step-memory.ts";

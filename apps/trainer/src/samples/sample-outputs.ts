@@ -1,14 +1,11 @@
 import type { Batch, Leaves, Samples } from "@skein/data";
 import { readBatch } from "@skein/data/node";
 import type { Excerpt, SampleOutput } from "@skein/run-files/node";
+import { type DataSet, type EvaluatedState, forwardPass, namedResults, type SampleKind } from "@skein/step/node";
 import { type Backend, cast, type DeviceArray, jit, NdArray, type Tensor } from "@skein/tensor-core";
-import type { EvaluatedState } from "../step/evaluate.ts";
 import { compileNextLogits } from "../generate/next-logits.ts";
 import { sampleToken } from "../generate/sample-token.ts";
 import type { TextModel } from "../generate/text-model.ts";
-import { forwardPass, namedResults } from "../task/forward-pass.ts";
-import type { SampleKind } from "../task/sample-pass.ts";
-import type { DataSet } from "../task/task.ts";
 
 /** A model, and whether it generates text with a cache of keys and values: see `TextModel`. */
 type ShownModel = Pick<TextModel, "model" | "usesKeyValueCache">;

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { arrayRecords } from "@skein/data";
 import { longestSide, type SampleOutput, samplesFile } from "@skein/run-files/node";
+import type { DataSet } from "@skein/step/node";
 import { type DType, dtypes, NdArray } from "@skein/tensor-core";
 import { readSamples } from "@skein/watch/node";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { DataSet } from "../task/task.ts";
 import { openSamplesFile, SamplesFile } from "./samples-file.ts";
 import { spreadSamples } from "./sample-outputs.ts";
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { copyLines } from "@skein/cli/node";
 import { byteTokenizer, decodeAfter, type Leaves, type Tokenizer } from "@skein/data";
 import { loadTokenizer, readBatch } from "@skein/data/node";
+import type { Job } from "@skein/job/node";
 import {
   type Excerpt,
   type JsonNumber,
@@ -13,9 +14,8 @@ import {
   type SamplesLine,
   type StoredSample,
 } from "@skein/run-files/node";
+import type { TrainingData } from "@skein/step/node";
 import { elementCount, type NdArray, type TensorSpec } from "@skein/tensor-core";
-import type { Job } from "../job/job.ts";
-import type { TrainingData } from "../task/task.ts";
 import { spreadSamples } from "./sample-outputs.ts";
 
 /** Maximum size in bytes of the images of a sample. Further images are not stored. */

@@ -1,6 +1,6 @@
 import { explainDiskFull } from "@skein/cli/node";
+import type { Override } from "@skein/job/node";
 import { Interruption } from "../processes/interruption.ts";
-import type { Override } from "../job-file/config.ts";
 import { gridPoints, randomPoints, suggestedPoints, type Tried } from "./choose-points.ts";
 import { runTrial } from "./run-trial.ts";
 import { type Dimension, keyOf, overridesAt, type Point, type Range } from "./search-space.ts";

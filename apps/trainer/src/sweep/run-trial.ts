@@ -1,9 +1,9 @@
 import { availableParallelism } from "node:os";
 import { describeError } from "@skein/cli/node";
+import type { Override } from "@skein/job/node";
 import { evaluatedBy, type Progress } from "@skein/run-files/node";
 import type { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
-import { type Override } from "../job-file/config.ts";
 import { loadJob } from "../job-file/load-job.ts";
 import { runJob } from "../run/run-job.ts";
 import type { Trial } from "./sweep-file.ts";

@@ -1,7 +1,7 @@
+import { parseOverride } from "@skein/job/node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { numberAt, overridesAt, type Range, searchSpace, settingOf } from "./search-space.ts";
-import { parseOverride } from "../job-file/config.ts";
 
 describe("--grid and --random", () => {
   test("set values, and ranges on a scale", () => {

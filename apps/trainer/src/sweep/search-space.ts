@@ -1,5 +1,5 @@
 import { ConfigError } from "@skein/cli/node";
-import { type Override, parseSetting } from "../job-file/config.ts";
+import { type Override, parseSetting } from "@skein/job/node";
 
 /** Dimension of the search space: a job key, and its possible values. */
 export type Dimension = Choice | Range;

@@ -18,17 +18,16 @@ import {
   writeStderr,
   writeStdout,
 } from "@skein/cli/node";
+import type { Job, Override } from "@skein/job/node";
 import { sweepPage } from "@skein/report";
 import { holdOutput, makeProgress } from "@skein/run-files/node";
+import { type Chance, chanceOf } from "@skein/step/node";
 import type { Command } from "commander";
-import { type Override } from "../job-file/config.ts";
 import { loadJob, readJob } from "../job-file/load-job.ts";
 import { Interruption } from "../processes/interruption.ts";
-import type { Job } from "../job/job.ts";
 import { numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { requireNoRun } from "../output-folder/output-folder.ts";
 import { sampleJob } from "../own-files.ts";
-import { type Chance, chanceOf } from "../evaluation/class-coverage.ts";
 import { prepare } from "../preparation/prepare.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { gridPoints } from "./choose-points.ts";

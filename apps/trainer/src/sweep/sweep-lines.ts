@@ -1,6 +1,6 @@
 import { redactSecrets, shellCommand } from "@skein/cli/node";
 import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
-import type { Chance } from "../evaluation/class-coverage.ts";
+import type { Chance } from "@skein/step/node";
 import { settingOf } from "./search-space.ts";
 import type { SweepFile, Trial } from "./sweep-file.ts";
 

@@ -4,10 +4,10 @@ import { gzipSync } from "node:zlib";
 import { parseLinkFile } from "@skein/collectives/node";
 import { parseIdx } from "@skein/data";
 import { findInShards, loadDocuments, loadNumpy, loadTokenFile, loadTokenizer, readManifest } from "@skein/data/node";
+import { parseJob } from "@skein/job/node";
 import { loadImageProcessor } from "@skein/pretrained/node";
 import { NdArray, readSafetensors, SkeinError, writeSafetensors } from "@skein/tensor-core";
 import { byteLevelTokenizer } from "@skein/testing";
-import { parseJob } from "../../src/job-file/config.ts";
 import type { Attack } from "./attack.ts";
 import { countTries } from "./count-tries.ts";
 

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { hasCheckpoint, newestCheckpoint } from "@skein/checkpoints/node";
 import { describeError, nodeFiles } from "@skein/cli/node";
+import { parseJob } from "@skein/job/node";
 import {
   holdOutput,
   MetricFiles,
@@ -12,7 +13,6 @@ import {
   RoutingFile,
   savedStarts,
 } from "@skein/run-files/node";
-import { parseJob } from "../../src/job-file/config.ts";
 import { editedJobLine } from "../../src/output-folder/edited-job.ts";
 import { recordedJob, saveJob } from "../../src/output-folder/output-folder.ts";
 import { savedSweep } from "../../src/sweep/sweep-file.ts";

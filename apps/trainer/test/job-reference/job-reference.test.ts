@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { jobJsonSchema, jobSchema } from "@skein/job/node";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { jobJsonSchema, jobSchema } from "../../src/job/job-schema.ts";
 import { jobKeys, type SchemaNode } from "./job-keys.ts";
 import { jobReference } from "./job-reference.ts";
 

@@ -1,0 +1,135 @@
+import { recordSchema } from "@skein/cli/node";
+import type { LinearCollectiveModel } from "@skein/cost-model";
+import { expertsOf, type Job } from "@skein/job/node";
+import type { BucketPlan } from "@skein/tensor-core";
+import { z } from "zod";
+import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./curvature-plan.ts";
+import { type ExpertsPlan, expertsPlanSchema, isExpertsPlanned, isExpertsPlanFor } from "./experts-plan.ts";
+import { isMoveWeighed } from "./placed-anew.ts";
+import {
+  type ExpertSchedulePlan,
+  expertSchedulePlanSchema,
+  isAllowed,
+  isSchedulePlanned,
+} from "./expert-schedule-plan.ts";
+
+/** Names of the parts of a plan. Each part is measured and planned as a unit. */
+export const planNames = ["expertSchedule", "experts", "exchange", "curvature", "expertExchange"] as const;
+
+export type PlanName = (typeof planNames)[number];
+
+/** Values that a part of a plan depends on, by value name, as text for messages. */
+export type PlanBasis = Readonly<Record<string, string>>;
+
+/**
+ * Plan for the gradient exchange, for curvature, and for the dispatch of tokens to experts, made from measurements
+ * before a run. Equal on all ranks, and saved with each checkpoint.
+ */
+export interface ExchangePlan {
+  /** Gradient buckets. Absent: buckets do not depend on measurements. */
+  readonly buckets?: BucketPlan | undefined;
+  /** Share of the entries of each tensor that is sent, by path; 1 for dense tensors. Only with `compression: lags`. */
+  readonly densities?: { readonly [path: string]: number } | undefined;
+  /** Form of K-FAC, owner of each inversion, and buckets of factors. Absent: not planned. */
+  readonly curvature?: CurvaturePlan | undefined;
+  /** Dispatch of tokens to experts. Absent: not planned. */
+  readonly experts?: ExpertsPlan | undefined;
+  /**
+   * Time model of an all-to-all among the ranks that share experts. Absent: moves of experts do not depend on it.
+   * Measured only once per run, so that a repeated step makes the same decision.
+   */
+  readonly expertExchange?: LinearCollectiveModel | undefined;
+  /** Schedule of expert shards. Only with `shards: auto`. */
+  readonly expertSchedule?: ExpertSchedulePlan | undefined;
+  /**
+   * Values that each part of the plan depends on. A part is absent if its values are unknown, as in older checkpoints.
+   */
+  readonly basis?: { readonly [name in PlanName]?: PlanBasis | undefined } | undefined;
+}
+
+/** A plan that contains buckets. */
+export type BucketedPlan = ExchangePlan & { readonly buckets: BucketPlan };
+
+/** Schema of a plan in a file. */
+export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
+  buckets: z
+    .array(z.array(z.string().min(1)).min(1))
+    .min(1)
+    .optional(),
+  densities: recordSchema(z.number().gt(0).max(1)).optional(),
+  curvature: curvaturePlanSchema.optional(),
+  experts: expertsPlanSchema.optional(),
+  expertExchange: z.strictObject({ startupSeconds: z.number().min(0), secondsPerByte: z.number().min(0) }).optional(),
+  expertSchedule: expertSchedulePlanSchema.optional(),
+  basis: z.partialRecord(z.enum(planNames), z.record(z.string(), z.string())).optional(),
+});
+
+/** Whether the buckets or densities of a job depend on measurements before its first step. */
+export const isExchangePlanned = ({ buckets, compression, ranks }: Job): boolean =>
+  ranks > 1 && (buckets.kind === "mg-wfbp" || buckets.kind === "moe-idle" || compression.kind === "lags");
+
+/** Rules for one part of a plan: when a job needs the part, and what the part depends on. */
+interface PlanKind {
+  /** Name of the part in messages. */
+  readonly title: string;
+  readonly fields: readonly Exclude<keyof ExchangePlan, "basis">[];
+  /** Whether the job leaves this part to planning. */
+  readonly isPlanned: (job: Job) => boolean;
+  /** Job settings that the part depends on, in addition to ranks, mesh, hosts, backend, batch and tensors. */
+  readonly settings: (job: Job) => object;
+  /** Whether the job allows the planned values. Default: always allowed. */
+  readonly fits?: (plan: ExchangePlan, job: Job) => boolean;
+}
+
+/** Settings of the job's experts, except the settings that a plan chooses. */
+const expertSettings = (job: Job): object => {
+  const { dispatch: _, chunks: __, backwardChunks: ___, ...experts } = expertsOf(job) ?? ({} as never);
+  return experts;
+};
+
+const kfacSettings = (kfac: Extract<Job["optimizer"], { kind: "kfac" }>): object => {
+  const { form, gradientWorkers, factorBuckets, blockSize, inverse, positions, factorEvery, inverseEvery } = kfac;
+  return { form, gradientWorkers, factorBuckets, blockSize, inverse, positions, factorEvery, inverseEvery };
+};
+
+export const planKinds: { readonly [name in PlanName]: PlanKind } = {
+  expertSchedule: {
+    title: "the schedule of expert shards",
+    fields: ["expertSchedule"],
+    isPlanned: isSchedulePlanned,
+    settings: expertSettings,
+    fits: ({ expertSchedule }, job) => expertSchedule === undefined || isAllowed(job, expertSchedule.schedule),
+  },
+  experts: {
+    title: "token dispatch to experts",
+    fields: ["experts"],
+    isPlanned: isExpertsPlanned,
+    settings: expertSettings,
+    fits: ({ experts }, job) => experts === undefined || isExpertsPlanFor(experts, job),
+  },
+  exchange: {
+    title: "gradient buckets",
+    fields: ["buckets", "densities"],
+    isPlanned: isExchangePlanned,
+    settings: ({ buckets, compression, overlap, priorities }) => ({ buckets, compression, overlap, priorities }),
+  },
+  curvature: {
+    title: "K-FAC",
+    fields: ["curvature"],
+    isPlanned: isCurvaturePlanned,
+    settings: ({ optimizer }) => (optimizer.kind === "kfac" ? kfacSettings(optimizer) : {}),
+  },
+  expertExchange: {
+    title: "the time of an exchange of tokens",
+    fields: ["expertExchange"],
+    isPlanned: isMoveWeighed,
+    settings: () => ({}),
+  },
+};
+
+/** Whether at least one part of a plan must be made for a job before its first step. */
+export const isPlanned = (job: Job): boolean => planNames.some((name) => planKinds[name].isPlanned(job));
+
+/** Whether a part must be planned for a job. @param kept Parts of an earlier plan that are reused. */
+export const isDue = (name: PlanName, job: Job, kept: ExchangePlan | undefined): boolean =>
+  planKinds[name].isPlanned(job) && planKinds[name].fields.every((field) => kept?.[field] === undefined);

@@ -1,0 +1,31 @@
+import { recordSchema } from "@skein/cli/node";
+import { expertsOf, hasShards, type Job, type ShardSchedule } from "@skein/job/node";
+import { z } from "zod";
+
+/** Schedule of the ranks along "tensor" that share each expert, chosen before the first step. */
+export interface ExpertSchedulePlan {
+  readonly schedule: ShardSchedule;
+  /** Predicted seconds of a pass through a layer, for each schedule that the dispatcher allows. */
+  readonly seconds: Readonly<Record<string, number>>;
+}
+
+/** Older checkpoints also have a key `mesh`, which is ignored. */
+export const expertSchedulePlanSchema: z.ZodType<ExpertSchedulePlan> = z.object({
+  schedule: z.enum(["baseline", "split-before-gate", "split-after-gate"]),
+  seconds: recordSchema(z.number().min(0)),
+});
+
+/** Whether the job allows a schedule: "split-after-gate" sends slots of equal size, so it needs dense dispatch. */
+export const isAllowed = (job: Pick<Job, "model">, schedule: ShardSchedule): boolean =>
+  schedule !== "split-after-gate" || expertsOf(job)?.dispatch === "dense";
+
+/** Whether the schedule of expert shards in the job is planned from measurements. */
+export const isSchedulePlanned = (job: Pick<Job, "model" | "mesh">): boolean =>
+  hasShards(job) && expertsOf(job)!.shards === "auto";
+
+/** Replaces `auto` in the job by the planned schedule. */
+export const withPlannedSchedule = (job: Job, plan: ExpertSchedulePlan | undefined): Job => {
+  const { model } = job;
+  if (plan === undefined || model.kind !== "gpt" || model.experts?.shards !== "auto") return job;
+  return { ...job, model: { ...model, experts: { ...model.experts, shards: plan.schedule } } };
+};

@@ -1,0 +1,132 @@
+import { backwardChunksOf, type DispatchChoice, type DispatchWay } from "@skein/cost-model/planners";
+import {
+  expertLevelsOf,
+  type ExpertsJob,
+  expertsOf,
+  gatesAllPositions,
+  type Job,
+  type MeshJob,
+  numFusedShards,
+  tensorAxis,
+} from "@skein/job/node";
+import { z } from "zod";
+
+/**
+ * Plan for the dispatch of tokens to experts, made from measurements before a run. Equal on all ranks, and saved with
+ * each checkpoint.
+ */
+export interface ExpertsPlan {
+  readonly dispatch: DispatchWay;
+  readonly chunks: number;
+  /** Number of chunks in the backward pass. Absent: the same as in the forward pass. */
+  readonly backwardChunks?: number | undefined;
+}
+
+/** Older checkpoints also have a key `on`, which is ignored. */
+export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.object({
+  dispatch: z.enum(["dense", "ragged", "hierarchical", "duplicate-free"]),
+  chunks: z.int().min(1),
+  backwardChunks: z.int().min(1).optional(),
+});
+
+/** Mesh axis of the token exchange, and the number of ranks along the axis. */
+export interface ExchangeAxis {
+  readonly axis: string;
+  readonly size: number;
+}
+
+/** Returns the levels of the token exchange of a job, outermost first. Empty if there are fewer than two levels. */
+export const exchangeLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJob): readonly ExchangeAxis[] => {
+  const levels = [...expertLevelsOf(mesh), { axis: tensorAxis, size: numFusedShards(experts, mesh) }].filter(
+    ({ size }) => size > 1,
+  );
+  return levels.length > 1 ? levels : [];
+};
+
+/** Numbers of chunks to consider; pipeline planners use the same numbers. */
+const degrees: readonly number[] = [1, 2, 4, 8];
+
+/** Returns the dispatch methods with equal results that drop the same tokens. The first is the flat method. */
+const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
+  const { gate, placement } = experts;
+  if (gate === "soft") return ["dense"]; // with a soft gate all slots are used, and each slot has exactly one expert
+  return [
+    "ragged",
+    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // dense dispatch sends all slots under any placement
+    ...(mesh.expert * numFusedShards(experts, mesh) > 1 ? (["duplicate-free"] as const) : []),
+    ...(exchangeLevels(experts, mesh).length > 1 ? (["hierarchical"] as const) : []),
+  ];
+};
+
+/**
+ * Returns the choices that a plan may make for the experts of a job; the first is flat and has the fewest chunks. With
+ * `backwardChunks: auto`, the backward pass may have any number of chunks, and the number of the forward pass is listed
+ * first.
+ */
+export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [DispatchChoice, ...DispatchChoice[]] => {
+  const ways = experts.dispatch === "auto" ? waysOf(experts, mesh) : [experts.dispatch];
+  const isAlone = mesh.expert === 1 && (mesh.tensor === 1 || experts.shards === "none");
+  const [chunks, backwardCounts] = [experts.chunks, experts.backwardChunks].map((given) =>
+    given !== "auto" ? [given] : isAlone ? [1] : degrees,
+  ) as [readonly number[], readonly (number | undefined)[]];
+  const choices = ways.flatMap((way) =>
+    chunks.flatMap((numChunks): DispatchChoice[] => {
+      const same: DispatchChoice = { way, numChunks };
+      if (way !== "dense" || experts.backwardChunks === undefined || gatesAllPositions(experts, mesh)) return [same];
+      const separate = backwardCounts.flatMap((backwardChunks) =>
+        backwardChunks === numChunks ? [] : [{ ...same, backwardChunks }],
+      );
+      return experts.backwardChunks === "auto" || separate.length === 0 ? [same, ...separate] : separate;
+    }),
+  );
+  return choices as [DispatchChoice, ...DispatchChoice[]];
+};
+
+/** Number of chunks of a choice in the forward or backward pass, the larger of the two. */
+export const maxChunksOf = (choice: DispatchChoice): number => Math.max(choice.numChunks, backwardChunksOf(choice));
+
+/** Whether two choices are equivalent. */
+export const isSameChoice = (a: DispatchChoice, b: DispatchChoice): boolean =>
+  a.way === b.way && a.numChunks === b.numChunks && backwardChunksOf(a) === backwardChunksOf(b);
+
+/** Whether any setting of the dispatch is planned from measurements. */
+const isAuto = ({ dispatch, chunks, backwardChunks }: ExpertsJob): boolean =>
+  dispatch === "auto" || chunks === "auto" || backwardChunks === "auto";
+
+/** Whether the dispatch of a job is planned from measurements before its first step. */
+export const isExpertsPlanned = (job: Pick<Job, "model">): boolean => {
+  const experts = expertsOf(job);
+  return experts !== undefined && isAuto(experts);
+};
+
+/** Whether a plan is one of the choices that this job allows. */
+export const isExpertsPlanFor = (plan: ExpertsPlan, job: Pick<Job, "model" | "mesh">): boolean => {
+  const experts = expertsOf(job);
+  const { dispatch: way, chunks: numChunks, backwardChunks } = plan;
+  return (
+    experts !== undefined &&
+    dispatchChoices(experts, job.mesh).some((choice) => isSameChoice(choice, { way, numChunks, backwardChunks }))
+  );
+};
+
+/** Experts whose dispatch settings are no longer `auto`. */
+export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardChunks"> & {
+  readonly dispatch: DispatchWay;
+  readonly chunks: number;
+  readonly backwardChunks?: number | undefined;
+};
+
+/**
+ * Replaces `auto` by the planned values. Without a plan, as when only shapes, costs or memory are computed, uses the
+ * flat method in one chunk.
+ */
+export const settledExperts = (experts: ExpertsJob, mesh: MeshJob, plan: ExpertsPlan | undefined): SettledExperts => {
+  const [{ way, numChunks }] = dispatchChoices(experts, mesh);
+  const { dispatch, chunks, backwardChunks }: ExpertsPlan = plan ?? { dispatch: way, chunks: numChunks };
+  return {
+    ...experts,
+    dispatch: experts.dispatch === "auto" ? dispatch : experts.dispatch,
+    chunks: experts.chunks === "auto" ? chunks : experts.chunks,
+    backwardChunks: experts.backwardChunks === "auto" ? backwardChunks : experts.backwardChunks,
+  };
+};

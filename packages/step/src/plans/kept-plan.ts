@@ -1,0 +1,92 @@
+import { formatRanks } from "@skein/collectives";
+import type { Job } from "@skein/job/node";
+import { withPlannedSchedule } from "./expert-schedule-plan.ts";
+import { type ExchangePlan, type PlanBasis, type PlanName, planKinds, planNames } from "./exchange-plan.ts";
+
+/** Properties of a run that plans depend on, in addition to the job. Equal on all ranks. */
+export interface PlanWorld {
+  /** Ranks on each host. */
+  readonly hosts: readonly (readonly number[])[];
+  /** Hash of the paths, dtypes and shapes of the trained tensors. */
+  readonly trainedHash: string;
+}
+
+/** Returns the values that a plan of a job depends on. A message names the first value that differs. */
+export const planBasis = (name: PlanName, job: Job, { hosts, trainedHash }: PlanWorld): PlanBasis => ({
+  ranks: `${job.ranks}`,
+  mesh: JSON.stringify({ expert: job.mesh.expert, levels: job.mesh.expertLevels, tensor: job.mesh.tensor }),
+  hosts: hosts.map((ranks) => formatRanks(ranks)).join(" | "),
+  backend: job.backend,
+  batch: `${job.batch}`,
+  accumulate: `${job.accumulate ?? 1}`,
+  "trained tensors": trainedHash,
+  settings: JSON.stringify(planKinds[name].settings(job)),
+});
+
+/** Removes parts of a plan. */
+const without = (plan: ExchangePlan, names: readonly PlanName[]): ExchangePlan => {
+  const fields = new Set<string>(names.flatMap((name) => planKinds[name].fields));
+  const basis = Object.entries(plan.basis ?? {}).filter(([name]) => !names.includes(name as PlanName));
+  return {
+    ...Object.fromEntries(Object.entries(plan).filter(([field]) => field !== "basis" && !fields.has(field))),
+    ...(basis.length > 0 && { basis: Object.fromEntries(basis) }),
+  };
+};
+
+const holds = (plan: ExchangePlan, name: PlanName): boolean =>
+  planKinds[name].fields.some((field) => plan[field] !== undefined);
+
+/**
+ * Returns the names of the parts of a plan that determine the layout of state owned by single ranks.
+ *
+ * @param own Paths of state owned by single ranks.
+ */
+export const boundPlans = (own: Iterable<string>): readonly PlanName[] => [
+  ...new Set([...own].map((path) => (path.startsWith("residuals.") ? "exchange" : "curvature"))),
+];
+
+/**
+ * Returns the parts of a plan that the job still leaves to planning. Other parts are replaced by settings of the job.
+ */
+export const wantedPlan = (job: Job, plan: ExchangePlan | undefined): ExchangePlan | undefined =>
+  plan &&
+  without(
+    plan,
+    planNames.filter((name) => !planKinds[name].isPlanned(job)),
+  );
+
+/**
+ * Compares each part of a checkpoint's plan with the resumed run. A part is reused if the values that it depends on are
+ * unchanged, or if it determines the layout of state owned by single ranks. Ranks plan the other parts again.
+ *
+ * @param bound Parts that determine the layout of state owned by single ranks, such as buckets for residuals.
+ * @returns the reused parts, and a line per dropped part.
+ */
+export const keptPlan = (
+  known: ExchangePlan | undefined,
+  job: Job,
+  world: PlanWorld,
+  bound: readonly PlanName[],
+): { readonly plan: ExchangePlan | undefined; readonly remarks: readonly string[] } => {
+  const wanted = wantedPlan(job, known);
+  if (wanted === undefined) return { plan: undefined, remarks: [] };
+  const dropped: PlanName[] = [];
+  const remarks: string[] = [];
+  for (const name of planNames) {
+    if (!holds(wanted, name) || bound.includes(name)) continue;
+    const shared = withPlannedSchedule(job, dropped.includes("expertSchedule") ? undefined : wanted.expertSchedule);
+    const reason =
+      basisDifference(wanted.basis?.[name], planBasis(name, job, world)) ??
+      (planKinds[name].fits?.(wanted, shared) === false ? "the job does not allow it" : undefined);
+    if (reason === undefined) continue;
+    dropped.push(name);
+    remarks.push(`the checkpoint's plan of ${planKinds[name].title} is not used (${reason}); planning again`);
+  }
+  return { plan: without(wanted, dropped), remarks };
+};
+
+const basisDifference = (before: PlanBasis | undefined, now: PlanBasis): string | undefined => {
+  if (before === undefined) return "it does not record what it was made for";
+  const key = Object.keys({ ...now, ...before }).find((each) => before[each] !== now[each]);
+  return key && `${key}: ${before[key] ?? "not recorded"}, now ${now[key] ?? "not used"}`;
+};

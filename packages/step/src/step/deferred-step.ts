@@ -1,0 +1,169 @@
+import { type Aggregator, beginExchange, finishExchange } from "@skein/compressors";
+import { everyRankAxis } from "@skein/job/node";
+import {
+  add,
+  all,
+  allReduce,
+  applyUpdates,
+  cast,
+  equal,
+  flattenTree,
+  full,
+  fullLike,
+  greater,
+  isFinite,
+  logicalNot,
+  reshape,
+  stack,
+  type Tensor,
+  where,
+  zerosLike,
+  zipTrees,
+  concat,
+} from "@skein/tensor-core";
+import { updatedAverage } from "./averaged.ts";
+import { observing } from "../building/curvature.ts";
+import {
+  accumulate,
+  type Accumulated,
+  singlePart,
+  exchangeOptions,
+  lossAndGradients,
+  type StepInputs,
+  type TrainStep,
+  inUpdateScope,
+} from "./loss-and-gradients.ts";
+import type { BatchTree } from "../task/task.ts";
+import { trainedOf, withParameters } from "../building/frozen.ts";
+import { modelFigures } from "./model-figures.ts";
+import type { Parts, StepKind, TrainState } from "./train-state.ts";
+import { noUpdate, updateFigures } from "./update-figures.ts";
+
+// Implements DeAR (Zhang et al. 2023, arXiv 2302.12445), which splits the all-reduce of a gradient in two. The
+// reduce-scatter runs during the backward pass. The all-gather and the update are deferred to the forward pass of the
+// next step, where each runs before the layer that needs it.
+
+/** Highest priority, so that the message is not queued behind gradients. */
+const urgent = 3;
+
+/**
+ * Applies pending gradients, if any, to parameters and optimizer state. Each tensor depends only on its own bucket; the
+ * metrics depend on all buckets.
+ */
+const withPendingApplied = (
+  parts: Parts,
+  compressor: Aggregator,
+  state: TrainState<Tensor>,
+): Pick<TrainState<Tensor>, "params" | "optimizer" | "average"> & { readonly update: Tensor } => {
+  const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // key and number of another step
+  const trained = trainedOf(parts, state.params);
+  const mean = finishExchange(trained, state.pending, options);
+  return inUpdateScope(() => {
+    const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: trained });
+    const figures = updateFigures(parts, mean, state.optimizer, optimizer);
+    const due = greater(state.due as Tensor, 0);
+    const ifDue = <T>(after: T, before: T): T =>
+      zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
+    const params = applyUpdates(trained, updates);
+    return {
+      params: withParameters(state.params, ifDue(params, trained)),
+      average: ifDue(updatedAverage(parts, state.average, params, state.step), state.average),
+      optimizer: ifDue(optimizer, state.optimizer),
+      update: where(due, figures, fullLike(figures, noUpdate)),
+    };
+  });
+};
+
+/** A settled state, and the metrics of the update made by settling. */
+export interface Settled<State, Figures> {
+  readonly state: State;
+  readonly update: Figures;
+}
+
+/**
+ * Returns the state for training, with pending gradients applied. Its `pending` still holds the applied gradients, but
+ * `due` is 0.
+ */
+const applyPending = (
+  parts: Parts,
+  compressor: Aggregator,
+  state: TrainState<Tensor>,
+): Settled<TrainState<Tensor>, Tensor> => {
+  const { update, ...caught } = withPendingApplied(parts, compressor, state);
+  return { state: { ...state, ...caught, due: full([], 0, "u32") }, update };
+};
+
+/**
+ * Returns a function that computes the state without pending gradients, for evaluation and saving. Traced. Training
+ * continues from this state with bitwise equal results.
+ */
+export const settle =
+  (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => Settled<TrainState<Tensor>, Tensor>) =>
+  (state) => {
+    const { state: caught, update } = applyPending(parts, compressor, state);
+    const pending = zipTrees((leaf: Tensor) => zerosLike(leaf), state.pending) as unknown[];
+    return { state: { ...caught, pending }, update };
+  };
+
+/**
+ * Computes the first of several parts of a rank's batch. The update of the previous step is applied during the forward
+ * pass of this part; its results are added to the results of the other parts. Traced. The last part is `deferredStep`
+ * with these results.
+ */
+export const deferredPart =
+  (parts: Parts, { compressor, mode }: StepKind) =>
+  (
+    state: TrainState<Tensor>,
+    batch: BatchTree,
+    inputs: StepInputs<Tensor>,
+  ): { readonly state: TrainState<Tensor>; readonly before: Accumulated<Tensor> } => {
+    const { state: caught, update } = applyPending(parts, compressor, state);
+    return { state: caught, before: { ...accumulate(parts, mode)(caught, batch, inputs), update } };
+  };
+
+/**
+ * Computes one training step whose update is applied in the next step. Traced. If a batch has several parts, the first
+ * part has already applied the pending update, and the gradients of all parts are sent during the backward pass of the
+ * last part.
+ *
+ * If a loss or gradient is not finite on some rank, residuals, statistics and step number are unchanged, and no update
+ * is pending. An additional small all-reduce detects this case, because a check of the mean gradients would have to
+ * wait for all of them before the first layer.
+ */
+export const deferredStep =
+  (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
+  (state, batch, inputs = singlePart) => {
+    const { before } = inputs;
+    const { params, optimizer, average, update } =
+      before === undefined ? withPendingApplied(parts, compressor, state) : { ...state, update: before.update! };
+    const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode, inputs);
+    const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
+    return inUpdateScope(() => {
+      const ownFaults = stack(
+        flattenTree<Tensor>(gradients).leaves.map((tensor) => cast(logicalNot(all(isFinite(tensor))), "i32")),
+      );
+      const faults = allReduce(ownFaults, everyRankAxis(parts.mesh), "sum", { priority: urgent });
+      const finite = concat([reshape(isFinite(loss), [1]), equal(faults, 0)]);
+      const sound = all(finite);
+      const ifSound = <T>(after: T, before: T): T =>
+        zipTrees((a: Tensor, b: Tensor) => where(sound, a, b), after, before) as T;
+      return {
+        state: {
+          ...state,
+          params,
+          average,
+          optimizer: ifSound(observing(parts.optimizer, optimizer, statistics, mode), optimizer),
+          model: ifSound(modelState, state.model),
+          residuals: ifSound(residuals, state.residuals as unknown[]),
+          pending,
+          due: cast(sound, "u32"),
+          step: ifSound(add(state.step, 1), state.step),
+        },
+        loss,
+        finite,
+        update,
+        figures: modelFigures(parts.model, modelState),
+        skipped: full([], 0, "bool"),
+      };
+    });
+  };

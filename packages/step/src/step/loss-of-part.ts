@@ -1,0 +1,59 @@
+import { everyRankAxis } from "@skein/job/node";
+import { divideOrZero, type LossResult } from "@skein/models";
+import { add, allReduce, inPhase, type Mesh, multiply, scope, stopGradient, type Tensor } from "@skein/tensor-core";
+import { axisSize, constantOf } from "@skein/tensor-core/backend";
+
+/** Split of a batch over ranks, and over parts of a rank. */
+export interface BatchSplit {
+  /** Mesh axis over which the batch is split: all ranks. */
+  readonly axis: string;
+  /** Number of parts that each rank computes one after the other. */
+  readonly numParts: number;
+}
+
+/** Returns the split of a batch over ranks and parts. */
+export const splitOf = ({
+  mesh,
+  accumulate: numParts,
+}: {
+  readonly mesh: Mesh;
+  readonly accumulate: number;
+}): BatchSplit => ({
+  axis: everyRankAxis(mesh),
+  numParts,
+});
+
+/**
+ * Returns the number of unmasked rows in this part of a batch, f32 scalar. Traced.
+ *
+ * @returns undefined if the number is a constant, which is equal in each part.
+ */
+export const countOfPart = ([, , rowSum]: LossResult<unknown>): Tensor | undefined =>
+  rowSum === undefined || constantOf(rowSum.count) !== undefined ? undefined : stopGradient(rowSum.count);
+
+/**
+ * Computes the contribution of a part to a rank's loss. A rank's loss is the sum of the contributions of its parts. The
+ * mean loss of the ranks is the loss of the whole batch, `Σ sum / Σ count` plus the mean of the auxiliary terms.
+ * Traced. If all rows of the batch are masked, the result and its gradient are 0.
+ *
+ * @param rankCount Number of unmasked rows in all parts of this rank, f32 scalar. Default: the number in this part,
+ * which is then the only part. Cost: an all-reduce of one number, unless the count is a constant.
+ */
+export const lossOfPart = (
+  result: LossResult<unknown>,
+  { axis, numParts }: BatchSplit,
+  rankCount: Tensor | undefined,
+): Tensor => {
+  const share = (mean: Tensor): Tensor => (numParts === 1 ? mean : multiply(mean, 1 / numParts));
+  const [loss, , rowSum] = result;
+  if (rowSum === undefined) return share(loss);
+  const { sum, count, auxiliary } = rowSum;
+  const counted = countOfPart(result);
+  const total = (own: Tensor): Tensor =>
+    inPhase("communication", () => scope("row-count", () => allReduce(rankCount ?? own, axis)));
+  const mean =
+    counted === undefined
+      ? multiply(sum, 1 / (constantOf(count)! * numParts))
+      : multiply(divideOrZero(sum, total(counted)), axisSize(axis));
+  return auxiliary === undefined ? mean : add(mean, share(auxiliary));
+};
