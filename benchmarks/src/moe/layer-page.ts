@@ -198,7 +198,7 @@ const plannedWays = (waysDone: readonly ComparedRun[]): string[] =>
 const isSlowest = ({ run }: ComparedRun): boolean => run.network.name === "1-gbps" && run.routing === "uniform";
 
 /** Three sentences that summarize the page. */
-export const layerSentences = (
+const layerSentences = (
   waysDone: readonly ComparedRun[],
   chunked: readonly ComparedRun[],
   placed: readonly ComparedRun[],

@@ -38,7 +38,7 @@ const times = (value: number): string => `${value.toFixed(2)}×`;
 const isChoice = ({ run: { choice } }: Place["done"][number]): boolean => choice !== automatic && choice !== "none";
 
 /** Time of `auto` relative to the best named choice. */
-export const ratioToBest = ({ done }: Place): number | undefined => {
+const ratioToBest = ({ done }: Place): number | undefined => {
   const chosen = done.find(({ run }) => run.choice === automatic);
   const named = done.filter(isChoice);
   return chosen === undefined || named.length === 0 ? undefined : secondsOf(chosen) / Math.min(...named.map(secondsOf));
@@ -95,7 +95,7 @@ const fastest = (places: readonly Place[], group: StepGroup): string =>
     .join("; ") || "not known yet";
 
 /** Three sentences that summarize the page. */
-export const stepSentences = (places: readonly Place[]): readonly [string, string, string] => {
+const stepSentences = (places: readonly Place[]): readonly [string, string, string] => {
   const planned = places.flatMap((place) => {
     const ratio = ratioToBest(place);
     return ratio === undefined ? [] : [{ name: `${place.group}, ${place.title}`, ratio }];

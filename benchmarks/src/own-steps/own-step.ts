@@ -30,7 +30,7 @@ export interface PlannedStep {
 }
 
 /** Whether a method exchanges the same gradients as the baseline does. */
-export const isLossless = ({ method: { setting } }: SlowLinksRun): boolean => setting === undefined;
+const isLossless = ({ method: { setting } }: SlowLinksRun): boolean => setting === undefined;
 
 /** Fastest method of a cell as measured, which a plan is compared with. */
 export const fastestMeasured = ({ run, lossless }: PlannedStep, steps: readonly OwnStep[]): OwnStep =>

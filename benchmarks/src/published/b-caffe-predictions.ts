@@ -37,7 +37,7 @@ export interface ReplayedLog {
  * Replays a log: each layer's all-reduce follows its backward, one all-reduce at a time, with measured or predicted
  * times.
  */
-export const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog => {
+const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog => {
   // Each layer's own time as its bytes, at one second per byte: the timeline needs nothing else.
   const profile = {
     tensors: profileWith(backward).tensors.map((tensor, i) => ({

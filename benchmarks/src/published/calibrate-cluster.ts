@@ -159,7 +159,7 @@ const keyOf = ({ model, method, network, worldSize }: Cell): string =>
  * (predicted − measured) / measured of each cell. Cells that differ only by a network that they do not use are
  * predicted once.
  */
-export const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readonly number[] => {
+const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readonly number[] => {
   const predicted = new Map<string, number>();
   return cells.map((cell) => {
     const seconds = predicted.get(keyOf(cell)) ?? predictIteration(cluster, cell);

@@ -129,7 +129,7 @@ export const predictHierMoeSpeedups = (
 /**
  * Settings of the published table that our fixture leaves out, so that the prediction is made before the comparison.
  */
-export const unseenHierMoeSettings: readonly HierMoeSetting[] = [
+const unseenHierMoeSettings: readonly HierMoeSetting[] = [
   { expertsPerToken: 10, numExperts: 128, numRanks: 32 },
   { expertsPerToken: 8, numExperts: 256, numRanks: 32 },
   { expertsPerToken: 8, numExperts: 128, numRanks: 16 },

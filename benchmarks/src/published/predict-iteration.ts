@@ -28,7 +28,7 @@ export const singleSeconds = (model: ModelName): number => singleGpu[model].batc
  * same values over 100 Gbit/s Ethernet as over 10 Gbit/s, to 2 % in all eight pairs, and half the speed that BERT-Base
  * and ByteScheduler reach over the faster network; these rows are therefore taken for runs over the slower network.
  */
-export const serverNetworkOf = ({ model, method, network }: Run): Network =>
+const serverNetworkOf = ({ model, method, network }: Run): Network =>
   network === "100GbE" && model !== "BERT-Base" && method !== "ByteScheduler-PS" ? "10GbE" : network;
 
 /** Piece size of ByteScheduler: its default. */

@@ -31,7 +31,7 @@ export interface Rung {
 }
 
 /** Difference between a target and a quality, in the target's unit; below 0 if the quality is better. */
-export const shortBy = ({ target }: Task, { mean }: Pick<Quality, "mean">): number =>
+const shortBy = ({ target }: Task, { mean }: Pick<Quality, "mean">): number =>
   target.unit === "%" ? target.value - mean : mean - target.value;
 
 const lackOf = (task: Task, method: Method, quick: boolean): string =>

@@ -135,7 +135,7 @@ const plotOf = ({ title, forms }: Place, base: Figures, outcomeOf: OutcomeOf): R
 };
 
 /** A sentence that summarizes a table. */
-export const linksSentence = ({ forms }: Place, outcomeOf: OutcomeOf): string => {
+const linksSentence = ({ forms }: Place, outcomeOf: OutcomeOf): string => {
   const done = forms.flatMap(({ timed }) => {
     const figures = doneOf(outcomeOf(timed));
     return figures === undefined || timed.method.name === linksBaseline ? [] : [{ name: timed.method.name, figures }];

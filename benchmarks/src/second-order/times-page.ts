@@ -77,10 +77,7 @@ const missedOf = (all: readonly OverPlaces[]): ComparedRun[] =>
 const placeOf = ({ run: { task, ranks } }: ComparedRun): string => `${task.name} on ${ranks}`;
 
 /** Three sentences that summarize the page. */
-export const timesSentences = (
-  all: readonly OverPlaces[],
-  runs: readonly TimesRun[],
-): readonly [string, string, string] => {
+const timesSentences = (all: readonly OverPlaces[], runs: readonly TimesRun[]): readonly [string, string, string] => {
   const judged = all.filter(({ method }) => method.most !== undefined);
   const others = all.filter(({ method }) => method.most === undefined);
   const missed = missedOf(judged);

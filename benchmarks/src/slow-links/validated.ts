@@ -22,10 +22,10 @@ export interface Validated {
 /**
  * Keys of a job that a setting determines. The other keys depend on the model, its data, and the exchange of gradients.
  */
-export const settingKeys = ["optimizer", "learningRate", "clipNorm", "compression"] as const;
+const settingKeys = ["optimizer", "learningRate", "clipNorm", "compression"] as const;
 
 /** A compression after its warm-up, because a few steps would otherwise time only the warm-up. */
-export const steady = ({ warmupSteps: _, densityWarmup: __, ...compression }: JobFile): JobFile => compression;
+const steady = ({ warmupSteps: _, densityWarmup: __, ...compression }: JobFile): JobFile => compression;
 
 /**
  * Looks up settings that the convergence study judges, and their results.

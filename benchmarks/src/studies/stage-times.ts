@@ -21,7 +21,7 @@ interface SpanEvent {
 }
 
 /** Stage of spans that no rule matches, and of time that no span covers. */
-export const restOfStep = "rest";
+const restOfStep = "rest";
 
 /**
  * Tracks of a rank's own thread, whose spans never overlap. Collectives in progress at the same time are on other

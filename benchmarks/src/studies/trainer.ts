@@ -10,7 +10,7 @@ import type { Run } from "./run.ts";
 import { stageTimes } from "./stage-times.ts";
 
 /** Command that starts skein-train. */
-export const skeinTrain: readonly string[] = programOf("trainer");
+const skeinTrain: readonly string[] = programOf("trainer");
 
 /** Output of the trainer with `--json`. */
 interface TrainerSummary {
