@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
-import { fitContention } from "@skein/cost-model/calibration";
-import { fitLeastSquares } from "@skein/cost-model/calibration";
-import { fitSlowdown } from "@skein/cost-model/calibration";
+import { fitContention, fitLeastSquares, fitSlowdown } from "@skein/cost-model/calibration";
 import { alone, linkAlone, meanOfFlows, slowestOfFlows, worstOfFlows } from "./contention.ts";
 
 test("one job alone takes 14.9 ms + 9.917 ns per byte, by least squares of seconds", () => {

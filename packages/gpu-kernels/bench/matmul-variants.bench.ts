@@ -3,9 +3,12 @@
 // The file is input for held-out-regret.bench.ts.
 import { writeFileSync } from "node:fs";
 import { createWebGpuBackend } from "../src/index.ts";
-import type { MatmulMeasurement } from "../src/autotune/matmul-model.ts";
-import { choicesFrom } from "../src/autotune/matmul-model.ts";
-import { selectionQuality, trainMatmulModel } from "../src/autotune/matmul-model.ts";
+import {
+  type MatmulMeasurement,
+  choicesFrom,
+  selectionQuality,
+  trainMatmulModel,
+} from "../src/autotune/matmul-model.ts";
 import { defaultRequests, measureMatmul } from "../src/autotune/measure-matmul.ts";
 import { staticChoice } from "../src/kernels/matmul/choose.ts";
 import { flopsOf, layoutOf } from "../src/kernels/matmul/product.ts";

@@ -12,8 +12,7 @@ import {
   type Transport,
 } from "@skein/collectives";
 import { algorithms } from "@skein/collectives/algorithms";
-import { heapMessageMemory } from "@skein/collectives/transport";
-import { combiningKinds, inPlaceKinds } from "@skein/collectives/transport";
+import { heapMessageMemory, combiningKinds, inPlaceKinds } from "@skein/collectives/transport";
 import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 import { mpiExchange } from "../src/exchange.ts";

@@ -1,8 +1,7 @@
 import { alignClocks, type WorldStep, worldSteps } from "@skein/report";
 import type { ComputeDevice } from "@skein/cost-model/hardware";
 import type { KernelSample } from "@skein/cost-model/calibration";
-import type { StepProgram } from "@skein/cost-model/pricing";
-import { collectivePricers, stepProgram } from "@skein/cost-model/pricing";
+import { type StepProgram, collectivePricers, stepProgram } from "@skein/cost-model/pricing";
 import type { RankSpans } from "@skein/tensor-core";
 import type { ExchangePlan, PreparedStep, ProfiledJob } from "skein-train/profiling";
 import { kernelSamples } from "./kernel-samples.ts";
