@@ -16,7 +16,7 @@ export const nodeRuntime: ExpressRuntime = {
  * Joins a world as the rank of `connection`, like `joinWorld` of `@skein/collectives`. In addition, this thread
  * executes small requests between processes of one machine.
  *
- * @throws the errors of that `joinWorld`.
+ * @throws the errors of `joinWorld` of `@skein/collectives`.
  */
 export const joinWorld = (connection: WorldConnection, laneTransports?: LaneTransports): BlockingCommunicator =>
   joinAnyWorld(connection, laneTransports, nodeRuntime);

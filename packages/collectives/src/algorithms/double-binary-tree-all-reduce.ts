@@ -56,9 +56,9 @@ const heightOf = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
  * the leaves. Inner ranks of one tree are leaves of the other tree, so both directions of every link are in use if the
  * vector is segmented.
  *
- * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), within a factor 1 − 1/P of a ring, but the
- * number of rounds grows with log P. Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
- * broadcast, reduction and scan", 2009.
+ * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), compared with 2(1 − 1/P) · S in a ring.
+ * Unlike in a ring, the number of rounds grows only with log P. Source: Sanders, Speck and Träff, "Two-tree algorithms
+ * for full bandwidth broadcast, reduction and scan", 2009.
  */
 export const doubleBinaryTreeAllReduce: Algorithm = segmented(
   {

@@ -15,10 +15,11 @@ export interface GroupState {
   readonly closed: boolean;
   /** Returns the first failure as an error of this thread's rank, or undefined if the group has not failed. */
   failure(): CollectiveError | undefined;
-  /** Returns the name of the collective with this tag, for error messages. Tag 0 is no collective. */
+  /** Returns the name of the collective with this tag, for error messages. Tag 0 means no collective. */
   nameOf(tag: number): string;
   /**
-   * Makes the group unusable for all ranks of this process, and wakes all waiting threads. The first failure is kept.
+   * Makes the group unusable for all ranks of this process, and wakes all waiting threads. Only the first failure is
+   * recorded.
    */
   failWith(error: unknown, tag: number): void;
   /** Like `failWith`, with the loss of a rank as the cause. */
@@ -90,7 +91,7 @@ export class LocalRanks {
   readonly #options: LocalRanksOptions;
   readonly #control: SharedArrayBuffer;
 
-  /** @throws ArgumentError as `checkRankMemory`, or if a local rank is not in the world. */
+  /** @throws ArgumentError if `checkRankMemory` throws it, or if a local rank is not in the world. */
   constructor(options: LocalRanksOptions) {
     const { worldSize, ranks } = options;
     checkRankMemory(options);
@@ -104,8 +105,8 @@ export class LocalRanks {
   }
 
   /**
-   * Returns the argument of `joinWorld` for rank `rank`, and of `serveRequests` for the companion of that rank. The
-   * value can be posted to a worker.
+   * Returns the connection that `joinWorld` takes for rank `rank`, and that `serveRequests` takes for the companion of
+   * that rank. The connection can be posted to a worker.
    */
   connection(
     rank: number,

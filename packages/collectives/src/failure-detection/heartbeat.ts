@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Heartbeat intervals and loss times; equal for control connections and data links. */
+/** Heartbeat intervals and loss times, equal for control connections and data links. */
 export interface Heartbeat {
   /** Maximum time without sent data before a ping is sent. */
   readonly intervalMilliseconds: number;
@@ -41,7 +41,7 @@ export interface Patience {
 export const silenceSecondsOf = ({ silenceSeconds, timeoutSeconds }: Patience): number =>
   silenceSeconds ?? Math.min(defaultHeartbeat.lossMilliseconds / 1000, timeoutSeconds);
 
-/** Derives the heartbeat of all connections of a job from its time limits. All connections use this function. */
+/** Computes the heartbeat from a job's time limits. All connections of the job use this heartbeat. */
 export const heartbeatOf = (patience: Patience): Heartbeat => {
   const silence = silenceSecondsOf(patience);
   const { intervalMilliseconds, stuckMilliseconds } = defaultHeartbeat;

@@ -36,7 +36,10 @@ export class LinkRefusedError extends SkeinError {
   }
 }
 
-/** A link slot is, or was, taken by an earlier process. After that process is gone, the same ranks can link. */
+/**
+ * An earlier process still uses the link slot, or the link to continue no longer exists. After the earlier process has
+ * ended, the same ranks can link.
+ */
 export class LinkBusyError extends SkeinError {
   override name = "LinkBusyError";
 

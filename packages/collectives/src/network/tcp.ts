@@ -20,6 +20,6 @@ const tcp: SocketFactory = {
  * const listener = await listenByTcp({ rank, worldSize, job, build });
  * const links = await listener.connect(roster.filter((entry) => entry.rank !== rank));
  * const world = networkWorld({ rank, worldSize, lanes: 4, links, memory, timeoutMilliseconds: 60_000 });
- * @throws InsecureError if it would listen on a non-loopback address, unless `insecure` is set; use TLS there.
+ * @throws InsecureError if the host is not a loopback address, unless `insecure` is set. Use TLS for other hosts.
  */
 export const listenByTcp = (options: LinkOptions): Promise<LinkListener> => listenForLinks(tcp, options);

@@ -84,7 +84,7 @@ export class RendezvousThread {
     this.#worker.postMessage(command, [payload.buffer]);
   }
 
-  /** Allows the process to exit although the thread is running. */
+  /** Allows the process to exit while the thread is running. */
   release(): void {
     this.#worker.unref();
   }

@@ -174,8 +174,8 @@ export const checkRevoked = (text: string, { certificate, authority }: Pair, pat
   }
 };
 
-// Maximum number of attempts to read a matching certificate and key. Renewing takes two renames, a short moment, but
-// longer on network storage.
+// Maximum number of attempts to read a matching certificate and key. Renewing takes two renames, which take longer on
+// network storage.
 const pairTries = 20;
 const pairRestMilliseconds = 50;
 
