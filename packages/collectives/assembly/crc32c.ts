@@ -10,7 +10,7 @@ const foldedOffset: usize = workOffset + blockBytes + 2 * longRest;
 const shortWorkOffset: usize = foldedOffset + 2048;
 const scratchEnd: usize = shortWorkOffset + 2048 + 2 * shortRest;
 
-/** Scratch memory needed by `foldMessage`, in bytes. */
+/** Returns the size of the scratch memory for `foldMessage`, in bytes. */
 export function foldScratchBytes(): usize {
   return scratchEnd;
 }

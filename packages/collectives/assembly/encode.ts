@@ -11,8 +11,8 @@ export function windowF32(from: usize, count: usize, counts: usize): u32 {
 }
 
 /**
- * Writes the uncoded parts of elements i to i + 15 and returns their codes: 1 to 7 for exponents in the window, which
- * begins after exponent `before`; 0 for elements outside the window.
+ * Writes the uncoded parts (sign and mantissa) of elements i to i + 15, and returns the elements' codes: 1 to 7 for
+ * exponents in the window, which begins after exponent `before`; 0 for elements outside the window.
  */
 // @ts-ignore: decorator
 @inline

@@ -2,7 +2,7 @@ import { exponentOf, upperHalf } from "./halves";
 
 /** Number of elements that are sampled to choose the window. */
 export const sampleSize: usize = 512;
-/** Scratch memory for the histogram of exponents, in bytes: one u32 per exponent. */
+/** Size of the histogram of exponents in bytes: one u32 per exponent. */
 export const countBytes: usize = 1024;
 
 /**

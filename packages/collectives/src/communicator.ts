@@ -43,7 +43,7 @@ const communicatorOf = (requests: RankRequests, group: number, members: readonly
       checkRequest(request, { rank, worldSize, memory });
       const lane = request.priority ?? 0;
       // A send-receive uses the number of the group's next collective without incrementing it, because ranks that do
-      // not take part in the send-receive do not count it.
+      // not take part in the send-receive do not count this request.
       const sequence = started[lane]! + 1;
       if (request.kind !== "send-receive") started[lane] = sequence;
       return requests.start(request, tagOf(sequence, request.kind, group));
@@ -69,7 +69,7 @@ const factsOf = ({ preference: { order = "rank", link }, facts }: WorldConnectio
   ...facts,
 });
 
-/** Data that each rank of a world of several processes sends to all other ranks when they join. */
+/** Data that each rank of a world of several processes sends to all other ranks when the ranks join. */
 interface JoinData {
   readonly facts: Facts;
   /** Peers that this rank's compute thread reaches by an express connection, without the companion thread. */

@@ -62,8 +62,8 @@ export class PeerLostError extends CollectiveError {
 }
 
 /**
- * Reason for the loss of a rank. `lost`: its process or thread ended or became unreachable. `revoked`: its certificate
- * was revoked.
+ * Reason for the loss of a rank. `lost`: the rank's process or thread ended or became unreachable. `revoked`: the
+ * rank's certificate was revoked.
  */
 export type LossKind = "lost" | "revoked";
 

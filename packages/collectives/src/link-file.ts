@@ -12,7 +12,7 @@ export interface LinkCosts {
   readonly within: LinkTimes;
   /** Times of links between hosts. The ranks of a host share one link. */
   readonly across: LinkTimes;
-  /** γ: seconds per byte of each summand of a reduction. */
+  /** γ: reduction time in seconds per byte of each summand. */
   readonly reduceSecondsPerByte: number;
 }
 

@@ -57,7 +57,8 @@ export const ethernetLinks: LinkCosts = {
 };
 
 /**
- * Returns the predicted time of a path in seconds. Byte counts of the path are per byte of S; `scale` is S in bytes.
+ * Returns the predicted time of a path in seconds. Byte counts of the path are per byte of the operand size S; `scale`
+ * is S in bytes.
  */
 const secondsOfPath = (
   { within: near, across: far, reducedBytes }: Load,

@@ -13,8 +13,9 @@ interface TreeNode {
 }
 
 /**
- * Returns the parent of position b·2^z, b odd: the adjacent multiple of 2^z that is an odd multiple of 2^(z+1), or the
- * adjacent lower multiple if that position is ≥ `size`. Position 0 is the root; its parent is undefined.
+ * Returns the parent of position b·2^z, where b is odd. Of the positions (b − 1)·2^z and (b + 1)·2^z, the parent is the
+ * odd multiple of 2^(z+1), or the lower position if this odd multiple is ≥ `size`. Position 0 is the root; its parent
+ * is undefined.
  */
 const parentOf = (position: number, size: number): number | undefined => {
   if (position === 0) return undefined;

@@ -69,8 +69,8 @@ const codecOf = (
 };
 
 /**
- * Closes the express connections of the rank's compute thread. Waits until that thread does not use them, at most
- * `closingMilliseconds`.
+ * Closes the express connections of the rank's compute thread. Waits until the compute thread no longer uses the
+ * connections, at most `closingMilliseconds`.
  */
 const closeExpressSockets = async ({ expressSockets }: LinkListener, words: ExpressWords): Promise<void> => {
   const deadline = performance.now() + closingMilliseconds; // A terminated thread never releases the connections.
@@ -98,7 +98,8 @@ const run = async (input: CompanionInput): Promise<void> => {
     ...(insecure !== undefined && { insecure }),
     handsOver: tls === undefined && emulate === undefined && input.codec !== "always" && process.platform !== "win32",
     ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
-    // A loopback link does not corrupt data, but a proxy or tunnel between its two ends may use a network that does.
+    // A loopback link does not corrupt data, but a proxy or tunnel between its two ends may use a network that corrupts
+    // data.
     ...(settings.checksum === undefined && tls === undefined && isLoopback(listen ?? "127.0.0.1")
       ? { sums: "unless-direct" }
       : {}),

@@ -45,7 +45,7 @@ const pollingMilliseconds = 0.5;
  * @param turn schedules a callback in the next turn of the event loop. Pass `turn` if the companion has a dedicated
  * core. The companion then polls for requests for a short time, because sleeping and waking would take longer than a
  * small request.
- * @returns when the world was closed.
+ * @returns after the world was closed.
  * @throws the failure, after reporting it to the ranks of this process.
  */
 export const serveRequests = async (

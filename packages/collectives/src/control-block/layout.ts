@@ -56,7 +56,7 @@ export const requestWord = {
   receivedRowsBytes: 14,
   /** Code of the algorithm name (see `algorithmNamed`), written by the thread that executes the request. */
   algorithm: 15,
-  /** 1: the request must not be executed yet. Cleared by the thread that posted the request. */
+  /** Flag: 1 while the request must not be executed yet. Cleared by the thread that posted the request. */
   held: 16,
 } as const;
 
@@ -74,8 +74,9 @@ export const sleepersWord = 1;
 export const companionBusyWord = 48;
 /**
  * Word offsets of the state of the express connections. `use`: 1 while the rank's compute thread uses the connections,
- * 2 after they are closed. The other words describe a wait of that thread: `waits`: 0, or the sequence number of the
- * wait; `peer`: the awaited rank; `tag` and `lane` of the request; `ended`: 1 if the peer has closed the connection.
+ * 2 after they are closed. The other words describe a wait of the compute thread. `waits`: the sequence number of the
+ * wait, or 0 if the thread does not wait. `peer`: the awaited rank. `tag` and `lane`: tag and lane of the request.
+ * `ended`: 1 if the peer has closed the connection.
  */
 export const expressWord = { use: 64, waits: 65, peer: 66, tag: 67, ended: 68, lane: 69 } as const;
 

@@ -2,7 +2,7 @@ import type { WasmMemory, WasmModule } from "@skein/tensor-core/backend";
 import type { Facts } from "../facts.ts";
 import type { SelectionOptions } from "../select.ts";
 
-/** Settings for the choice of algorithms that do not depend on the request. They are equal on all ranks. */
+/** Settings for the choice of algorithms that do not depend on the request. These settings are equal on all ranks. */
 export type Preference = Pick<SelectionOptions, "hosts" | "link" | "order">;
 
 /** One end of an express connection, which a rank's compute thread reads and writes. */

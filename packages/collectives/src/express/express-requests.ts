@@ -18,9 +18,9 @@ export const expressName = "express";
 const maxRanks = 8;
 /** Time that a rank with a dedicated core polls before it sleeps. */
 const lookingMilliseconds = 1;
-/** Duration of the first sleep. */
+/** Duration of a waiting thread's first sleep. */
 const firstRestMilliseconds = 0.05;
-/** Maximum duration of a sleep. */
+/** Maximum duration of a waiting thread's sleep. */
 const longestRestMilliseconds = 1;
 
 /** A request executed by the rank's compute thread. */

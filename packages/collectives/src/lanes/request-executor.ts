@@ -41,7 +41,7 @@ interface Selector {
 }
 
 /**
- * Returns the plan of an agreement. Its algorithm is fixed and does not depend on this rank's preferences, because
+ * Returns the plan of an agreement. The algorithm is fixed and does not depend on this rank's preferences, because
  * agreements detect different preferences.
  */
 const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport): Planned => ({
@@ -61,7 +61,7 @@ interface Planned {
   readonly algorithm: string;
 }
 
-/** A cached plan, with the fields that determine it in addition to group, kind and bytes. */
+/** A cached plan, and the request fields that determine the plan in addition to group, kind and bytes. */
 interface CachedPlan extends Planned {
   readonly dtype: DType;
   readonly root: number | undefined;

@@ -16,7 +16,7 @@ export type RefusalCode = (typeof refusalCodes)[number];
 /** Codes of refusals that retrying does not resolve. */
 export type MismatchCode = Exclude<RefusalCode, "link-rank-taken" | "link-session">;
 
-/** A rank refused the link of a rank that does not belong to its job. Both ranks report the reason. */
+/** A rank refused a link, because the other rank does not belong to its job. Both ranks report the reason. */
 export class LinkRefusedError extends SkeinError {
   override name = "LinkRefusedError";
 

@@ -70,7 +70,7 @@ export class FrameSocket {
   #byeSent = false;
   #byeReceived = false;
   #closed = false;
-  #end: { readonly error: Error | undefined } | undefined; // End of the socket, until it is reported.
+  #end: { readonly error: Error | undefined } | undefined; // End, if not reported to the receiver yet.
 
   constructor(options: FrameSocketOptions) {
     this.#checksum = options.checksum;

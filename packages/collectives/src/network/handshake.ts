@@ -99,7 +99,7 @@ const otherJob = (own: string, peer: string): string =>
   `it belongs to job ${peer}, not ${own}; give every job its own port or rendezvous`;
 
 /**
- * Returns the reason why rank `own` refuses a link request, or undefined if it accepts the request. Secrets and
+ * Returns the reason why rank `own` refuses a link request, or undefined if the rank accepts the request. Secrets and
  * certificates are checked elsewhere.
  */
 export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefusedError | undefined => {

@@ -37,7 +37,7 @@ export interface LinkListener {
    */
   connect(peers: readonly PeerAddress[]): Promise<readonly Link[]>;
   /**
-   * After `connect`: connections that the rank's compute thread may read and write. The caller must close the
+   * Connections that the rank's compute thread may read and write, available after `connect`. The caller must close the
    * connections.
    */
   readonly expressSockets: readonly ExpressSocket[];

@@ -65,11 +65,12 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   readonly graceMilliseconds?: number;
   readonly clock?: Clock;
   /**
-   * `setImmediate`, if this rank has a spare core. A waiting rank then polls for messages before it sleeps. Absent: the
-   * rank sleeps without polling.
+   * Function that schedules a callback in the next turn of the event loop, such as `setImmediate`. Set this option if
+   * the rank has a spare core. A waiting rank then polls for messages before it sleeps. Absent: the rank sleeps without
+   * polling.
    */
   readonly turn?: (call: () => void) => void;
-  /** Maximum polling time of a waiting rank. Default: 1. */
+  /** Maximum polling time of a waiting rank. Default: 1 ms. */
   readonly pollMilliseconds?: number;
   /**
    * Returns the current wait of the rank's compute thread on an express connection, or undefined. The world cannot

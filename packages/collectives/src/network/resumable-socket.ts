@@ -148,7 +148,10 @@ export class ResumableSocket {
     return !this.#ended && session === this.session && this.#unacknowledged.allows(peerHas);
   }
 
-  /** Whether the same peer may start the link again, because neither side has sent or received a frame of its owner. */
+  /**
+   * Whether the same peer may start the link again, because this side has received no frames of the link's owner, and
+   * the peer has acknowledged no frames.
+   */
   isUntouched(session: string): boolean {
     return this.#received === 0 && this.mayResume(session, 0);
   }

@@ -22,7 +22,7 @@ export interface SentFrame {
   /** Called when the payload may be changed. Undefined after the call, and for a payload that never changes. */
   freed: (() => void) | undefined;
   copied: boolean;
-  /** Time at which the frame was written, milliseconds. */
+  /** Time at which the frame was written, in milliseconds. */
   sentAt: number;
 }
 

@@ -52,7 +52,8 @@ export interface Coordinator {
    */
   readonly ready: Promise<Roster>;
   /**
-   * Registers a listener for messages. Messages received before the first listener was registered are delivered to it.
+   * Registers a listener for messages. The first listener also receives the messages that arrived before it was
+   * registered.
    */
   onMessage(listener: (message: MemberMessage) => void): void;
   /**

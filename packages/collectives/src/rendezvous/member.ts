@@ -78,7 +78,8 @@ export interface Member {
    */
   send(message: unknown): boolean;
   /**
-   * Registers a listener for messages. Messages received before the first listener was registered are delivered to it.
+   * Registers a listener for messages. The first listener also receives the messages that arrived before it was
+   * registered.
    */
   onMessage(listener: (message: unknown) => void): void;
   /**

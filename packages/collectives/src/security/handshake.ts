@@ -26,7 +26,10 @@ export interface HandshakeContext {
   readonly minor?: number;
 }
 
-/** Reason why two sides cannot continue a handshake. Sent to the peer although neither side is authenticated. */
+/**
+ * Reason why two sides cannot continue a handshake. The reason is sent to the peer although neither side is
+ * authenticated.
+ */
 export interface HandshakeMismatch {
   readonly what: "job" | "minor" | "secret";
   readonly own: string;
@@ -172,7 +175,7 @@ export class HandshakeAcceptor {
    * Processes a hello.
    *
    * @returns the challenge to send, or the reason for not sending a challenge.
-   * @throws SyntaxError, TypeError, ZodError or Error if the bytes are not a hello, or a hello for another purpose.
+   * @throws SyntaxError, TypeError, ZodError or Error if the bytes are not a hello, or are a hello for another purpose.
    */
   challenge(hello: Uint8Array): { readonly challenge: Uint8Array } | HandshakeMismatch {
     const { audience, job, minor: ownMinor = protocolVersion.minor } = this.#context;

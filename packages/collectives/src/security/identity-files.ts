@@ -6,9 +6,9 @@ import { parseRevocationList, type RevocationList, serialOf } from "./revocation
 import type { TlsFiles, TlsIdentity } from "./tls-identity.ts";
 
 /**
- * Describes which other users may read a key file; undefined if only this user may. A file owned by root may also be
- * readable by one group, as for keys that Kubernetes mounts (fsGroup) or that an administrator provides to a service.
- * PostgreSQL has the same rule.
+ * Describes which other users may read a key file; undefined if only this user may read the file. A file owned by root
+ * may also be readable by one group, as for keys that Kubernetes mounts (fsGroup) or that an administrator provides to
+ * a service. PostgreSQL has the same rule.
  */
 export const otherReaders = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid: number): string | undefined => {
   if (uid !== 0 && uid !== ownUid) return `user ${uid}, the owner of the file`;

@@ -7,7 +7,7 @@ import { isOlder, type RevocationList, serialOf } from "./revocation-list.ts";
 import { type TlsFiles, type TlsIdentity, tlsServerOptions } from "./tls-identity.ts";
 
 export interface RenewalOptions {
-  /** Interval at which the files are checked, in addition to a check at each connection. Default: 5000. */
+  /** Interval at which the files are checked, in addition to a check at each connection. Default: 5 s. */
   readonly reloadMilliseconds?: number;
   /** Called with one line per fault that prevents the use of the files' contents. */
   readonly onNote?: (line: string) => void;

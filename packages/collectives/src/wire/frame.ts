@@ -46,7 +46,7 @@ export interface FrameHeader {
   readonly length: number;
 }
 
-/** A received header. */
+/** Header of a received frame. */
 export interface ReceivedHeader extends FrameHeader {
   readonly checksum: number;
 }
