@@ -46,7 +46,8 @@ export interface MpiAddon {
   library(): string;
   /**
    * Delivers responses to this thread, and starts the progress thread if it is not running. Without `onAnswers`, this
-   * thread calls MPI itself, with `perform` and `drive`. Call each form one time per thread.
+   * thread calls MPI itself, with `perform` and `drive`. Each thread may call this method one time with `onAnswers`,
+   * and one time without `onAnswers`.
    */
   open(onAnswers: ((batch: AnswerBatch) => void) | undefined, spinMicroseconds: number): void;
   /**

@@ -63,7 +63,8 @@ export interface MpiProcessWorld {
 }
 
 // Time that a rank polls, yielding its core at each poll, before it sleeps and the progress thread polls. On a
-// dedicated core, this is the tolerated delay of a peer; on a shared core, the time of a message.
+// dedicated core, this time covers the usual delay of a peer. On a shared core, this time covers only a message
+// transfer.
 const callerSpinMicroseconds = 200;
 const sharedSpinMicroseconds = 50;
 

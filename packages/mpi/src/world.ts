@@ -13,7 +13,7 @@ export interface OpenOptions extends LoadOptions {
   /**
    * Time that the progress thread polls, yielding its core at each poll, before it sleeps between polls. A longer time
    * reduces the latency of small messages, and occupies a core. The value of the first thread of a process that opens
-   * MPI is used. Default: 50.
+   * MPI is used. Default: 50 µs.
    */
   readonly spinMicroseconds?: number;
 }
