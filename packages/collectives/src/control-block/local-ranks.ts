@@ -58,7 +58,7 @@ export interface LocalRanksOptions extends RankMemory {
 
 /** Settings of a local rank that may become known only after all ranks have been found. */
 export interface LocalPreference {
-  /** Settings for the choice of algorithms. Default: all defaults. */
+  /** Settings for the choice of algorithms. Default: the default of each setting. */
   readonly preference?: Preference;
   /** Number of polls before a rank sleeps. Default: 0, which suits ranks that share cores. */
   readonly spins?: number;
@@ -91,7 +91,10 @@ export class LocalRanks {
   readonly #options: LocalRanksOptions;
   readonly #control: SharedArrayBuffer;
 
-  /** @throws ArgumentError if `checkRankMemory` throws it, or if a local rank is not in the world. */
+  /**
+   * @throws ArgumentError if the memory is not shared, the module lacks a reduction, or a local rank is not in the
+   * world.
+   */
   constructor(options: LocalRanksOptions) {
     const { worldSize, ranks } = options;
     checkRankMemory(options);

@@ -37,8 +37,8 @@ interface Watch {
  *
  * Time without checks, because this thread was busy or its process was stopped, does not count as silence of a peer.
  * The operating system may still have unread bytes of the peer, so the first check after such a time does not report
- * any peer as lost. A peer that is heard at least every `lossMilliseconds` minus one interval is never lost. A silent
- * peer is lost within `lossMilliseconds` of listening plus one interval between checks.
+ * any peer as lost. A peer that sends data at least every `lossMilliseconds` minus one interval is never reported as
+ * lost. A silent peer is reported as lost within `lossMilliseconds` of listening plus one interval between checks.
  *
  * Silence is one of five kinds of evidence. Each kind is handled in one place:
  *
@@ -65,7 +65,7 @@ export class FailureDetector {
   }
 
   /**
-   * Watches a peer. The peer counts as heard now.
+   * Watches a peer. The peer's silence is measured from now on.
    *
    * @returns a function that ends the watch.
    */

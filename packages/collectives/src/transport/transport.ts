@@ -55,7 +55,7 @@ export interface Transport {
   receive(peer: number, tag: number, byteLength: number): Eventually<Uint8Array>;
   /**
    * Receives the next message from `peer` into `target`, which must not be used until the message has arrived. No
-   * memory has to be released. Absent: `receive` is as fast.
+   * memory has to be released. Absent: this transport has no faster way than `receive` and a copy.
    */
   receiveInto?(peer: number, tag: number, target: Uint8Array): Eventually<void>;
   /** Releases the oldest message borrowed from `peer`. */
