@@ -10,15 +10,15 @@ const foldedOffset: usize = workOffset + blockBytes + 2 * longRest;
 const shortWorkOffset: usize = foldedOffset + 2048;
 const scratchEnd: usize = shortWorkOffset + 2048 + 2 * shortRest;
 
-/** Scratch memory needed by `foldMessage`, in bytes. */
+/** Returns the size of the scratch memory for `foldMessage`, in bytes. */
 export function foldScratchBytes(): usize {
   return scratchEnd;
 }
 
 /**
- * Writes a short message to `rest` that has the same CRC remainder as the message at `message` with `initial` added to
- * its first four bytes. The message at `message` has `bytes` ≥ 256 bytes and is not modified. Returns the length of the
- * short message, 224 to 239 bytes.
+ * Writes a short message to `rest` that has the same CRC remainder as the message at `message` with `initial` added
+ * (xor) to its first four bytes. The message at `message` has `bytes` ≥ 256 bytes and is not modified. Returns the
+ * length of the short message, 224 to 239 bytes.
  */
 export function foldMessage(message: usize, bytes: usize, initial: u32, scratch: usize, rest: usize): usize {
   if (bytes < 2048) return foldShort(message, bytes, initial, scratch + shortWorkOffset, rest);
@@ -44,7 +44,7 @@ function foldLong(message: usize, bytes: usize, initial: u32, work: usize, rest:
     memory.copy(work, w, longHistory);
     left -= block;
   }
-  // The last bytes of the message are not folded; folded bytes are only added (xor) to them.
+  // The last bytes of the message are not folded. The folded bytes before them are only added (xor) to them.
   memory.fill(work + longHistory, 0, longRest);
   for (let i: usize = 0; i < longRest; i += 16) v128.store(rest + i, longStep(message + i, work + i));
   memory.copy(rest + longRest, message + longRest, left - longRest);

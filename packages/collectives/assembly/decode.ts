@@ -101,8 +101,8 @@ function decode(from: usize, count: usize, wide: bool, first: u32, to: usize, nu
 
 /**
  * Decodes `count` elements from the bytes after a header. The caller has checked that the number of bytes matches the
- * header, and provides `listBytes` of memory at `list`. Returns 0 on success, or a fault code: 1: wrong number of
- * escapes; 2: an escape whose exponent is inside the window; 3: a bit set after the last element.
+ * header, and provides `listBytes` of memory at `list`. Returns 0 on success, 1 if the number of escapes is wrong, 2 if
+ * an escape has an exponent inside the window, and 3 if a bit after the last element is set.
  */
 export function decodeBf16(from: usize, count: usize, first: u32, to: usize, numEscapes: usize, list: usize): i32 {
   return decode(from, count, false, first, to, numEscapes, list);

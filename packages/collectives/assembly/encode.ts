@@ -11,8 +11,8 @@ export function windowF32(from: usize, count: usize, counts: usize): u32 {
 }
 
 /**
- * Writes the uncoded parts of elements i to i + 15 and returns their codes: 1 to 7 for exponents in the window, which
- * begins after exponent `before`; 0 for elements outside the window.
+ * Writes the uncoded parts (sign and mantissa) of elements i to i + 15, and returns the elements' codes: 1 to 7 for
+ * exponents in the window, which begins after exponent `before`; 0 for elements outside the window.
  */
 // @ts-ignore: decorator
 @inline
@@ -20,7 +20,7 @@ function encode16(from: usize, i: usize, wide: bool, before: v128, lower: usize,
   const a = upperHalves(from, i, wide);
   const b = upperHalves(from, i + 8, wide);
   const byte = i16x8.splat(0xff);
-  const low = i8x16.narrow_i16x8_u(v128.and(a, byte), v128.and(b, byte)); // The exponent's last bit, and the mantissa.
+  const low = i8x16.narrow_i16x8_u(v128.and(a, byte), v128.and(b, byte)); // Last exponent bit and mantissa.
   const high = i8x16.narrow_i16x8_u(i16x8.shr_u(a, 8), i16x8.shr_u(b, 8)); // Sign and the upper 7 exponent bits.
   const top = i8x16.splat(-128);
   v128.store(signs + i, v128.bitselect(high, low, top), 0, 1);
@@ -108,8 +108,8 @@ function encode(from: usize, count: usize, wide: bool, first: u32, to: usize, ma
 }
 
 /**
- * Encodes `count` elements after a header, with `listBytes` of memory at `list`. Returns the number of escapes, or −1
- * if this number exceeds `maxEscapes`.
+ * Encodes `count` elements to the memory after a header. `list` is the address of `listBytes` bytes of scratch memory.
+ * Returns the number of escapes, or −1 if this number exceeds `maxEscapes`.
  */
 export function encodeBf16(from: usize, count: usize, first: u32, to: usize, maxEscapes: usize, list: usize): i32 {
   return encode(from, count, false, first, to, maxEscapes, list);

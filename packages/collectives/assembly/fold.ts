@@ -1,6 +1,6 @@
-// CRC-32C without tables. P has multiples with only six terms: x^8c + x^8(c−d1) + … + x^8(c−d4) + 1 ≡ 0 (mod P).
-// Therefore a byte of a message can be removed (folded) if it is added (xor) to the bytes d1, …, d4 and c positions
-// later. Folding all bytes from front to back leaves a short message with the same remainder:
+// CRC-32C without tables. The CRC polynomial P divides some polynomials of only six terms, x^8c + x^8(c−d1) + … +
+// x^8(c−d4) + 1. Therefore a byte of a message can be removed (folded) if it is added (xor) to the bytes d1, …, d4 and
+// c positions later. Folding all bytes from front to back leaves a short message with the same remainder:
 //
 //   w[i] = m[i] ^ w[i − d1] ^ w[i − d2] ^ w[i − d3] ^ w[i − d4] ^ w[i − c]
 //
@@ -8,21 +8,17 @@
 // one vector. 836 is 209 · 4, and its distances are multiplied by 4, because P(x)^4 = P(x^4). With longer distances,
 // loads wait less often for stores in flight.
 
-/**
- * Minimum number of bytes remaining after a fold over the long distances: at least 836, rounded up to a multiple of 64.
- */
+/** Minimum number of bytes remaining after a fold over the long distances: 836 rounded up to a multiple of 64. */
 export const longRest: usize = 896;
-/**
- * Minimum number of bytes remaining after a fold over the short distances: at least 209, rounded up to whole vectors.
- */
+/** Minimum number of bytes remaining after a fold over the short distances: 209 rounded up to a multiple of 16. */
 export const shortRest: usize = 224;
 
 export const longHistory: usize = 836;
 export const shortHistory: usize = 209;
 
 /**
- * Returns 16 folded bytes from the 16 message bytes at `m`. `w` is the address of the history, the `c` folded bytes
- * before them.
+ * Returns 16 folded bytes from the 16 message bytes at `m`. `w` is the address of the history, which contains the 836
+ * folded bytes before these message bytes.
  */
 // @ts-ignore: decorator
 @inline

@@ -1,5 +1,5 @@
-// Shared by bf16 and f32: the upper 16 bits of both types are the sign, 8 exponent bits and 7 mantissa bits. An f32 has
-// 16 more mantissa bits, which are stored uncoded.
+// The same code works for bf16 and f32, because the upper 16 bits of both types are the sign, 8 exponent bits and 7
+// mantissa bits. An f32 has 16 more mantissa bits, which are stored uncoded.
 
 /** Returns the upper 16 bits of elements i to i + 7 of an array at `from`. */
 // @ts-ignore: decorator
@@ -57,8 +57,8 @@ export function joinHalf(signMantissa: u32, exponent: u32): u32 {
 }
 
 /**
- * Number of elements per block of codes. The codes of a block are three vectors: byte l of the vectors contains the
- * codes of elements l, 16 + l, …, 112 + l, three bits each.
+ * Number of elements per block of codes. The codes of a block fill three vectors. Byte l of the three vectors contains
+ * the codes of elements l, 16 + l, …, 112 + l, three bits each.
  */
 export const blockSize: usize = 128;
 export const blockCodeBytes: usize = 48;

@@ -6,8 +6,8 @@ export { decodeBf16, decodeF32 } from "./decode";
 export { encodeBf16, encodeF32, windowBf16, windowF32 } from "./encode";
 
 /**
- * Scratch memory of the codec in addition to source and target, in bytes. The codec uses it first for the histogram of
- * the sample, then for the list of elements outside the window.
+ * Returns the size of the codec's scratch memory, in bytes. The codec uses the scratch memory first for the histogram
+ * of the sample, then for the list of elements outside the window.
  */
 export function codecScratchBytes(): usize {
   return max(countBytes, listBytes);

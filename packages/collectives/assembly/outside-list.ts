@@ -1,11 +1,11 @@
-// List of the elements outside the window. In a normal distribution, 1.6 of 64 elements are outside. A loop over the
-// set bits of each mask would end with a mispredicted branch nearly every time, which takes longer than all other work.
-// Therefore the set bits of many masks are first written to one list, always three slots per mask, and one long loop
-// then processes the list.
+// List of the elements outside the window. Of 64 normally distributed elements, 1.6 are outside on average. A loop over
+// the set bits of each mask would end with a mispredicted branch nearly every time, which takes longer than all other
+// work. Therefore the set bits of many masks are first written to one list, always three slots per mask, and one long
+// loop then processes the list.
 
 /** Maximum number of array elements per list. */
 export const tileSize: usize = 2048;
-/** Size of a list in bytes: a u16 per element, plus slots that are written in excess. */
+/** List size in bytes: one u16 per element, plus space for unused slots written after the last element. */
 export const listBytes: usize = 2 * tileSize + 16;
 
 /** Appends the index of each set bit of a mask, plus `base`, to the list. Returns the new end address of the list. */

@@ -15,7 +15,7 @@ const settings = [
 ];
 const sizes = [1024, 65_536, 1_048_576, 16_777_216];
 const allowed = 0.05;
-// Small frames, because the time of the last frame on the real link is added.
+// Small frames, because the transfer time of the last frame on the real link adds to the measured time.
 const pair: PairOptions = {
   link: { frameBytes: 65_536, sums: "header" },
   frameBytes: 65_536,

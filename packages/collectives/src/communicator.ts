@@ -9,7 +9,7 @@ import type { ExpressRuntime } from "./express/express-connection.ts";
 import type { LaneTransports } from "./lanes/rank-lanes.ts";
 import { RankRequests } from "./rank-requests.ts";
 
-/** `Communicator` of a rank with a companion thread; `wait` blocks. */
+/** `Communicator` of a rank with a companion thread. `wait` blocks the calling thread. */
 export interface BlockingCommunicator extends Communicator {
   wait(handle: CollectiveHandle): void;
   exchangeTexts(text: string): readonly string[];
@@ -43,7 +43,7 @@ const communicatorOf = (requests: RankRequests, group: number, members: readonly
       checkRequest(request, { rank, worldSize, memory });
       const lane = request.priority ?? 0;
       // A send-receive uses the number of the group's next collective without incrementing it, because ranks that do
-      // not take part in the send-receive do not count it.
+      // not take part in the send-receive do not count this request.
       const sequence = started[lane]! + 1;
       if (request.kind !== "send-receive") started[lane] = sequence;
       return requests.start(request, tagOf(sequence, request.kind, group));
@@ -69,33 +69,33 @@ const factsOf = ({ preference: { order = "rank", link }, facts }: WorldConnectio
   ...facts,
 });
 
-/** Data that each rank of a world of several processes sends to all other ranks when they join. */
+/** Data that each rank of a world of several processes sends to all other ranks when the ranks join. */
 interface JoinData {
   readonly facts: Facts;
-  /** Ranks to which this rank has a connection that is read and written by the rank's compute thread. */
+  /** Peers that this rank's compute thread reaches by an express connection, without the companion thread. */
   readonly peers: readonly number[];
 }
 
 /**
- * Joins a world as the rank of `connection`. Call it in the rank's compute thread. The companion thread, which the
- * world starts, executes requests while this thread computes. Between threads, `wait` executes a request in the calling
- * thread if the companion has not begun the request, which saves the wake-up of another thread.
+ * Joins a world as the rank of `connection`. Call this function in the rank's compute thread. The companion thread,
+ * which the world starts, executes requests while this thread computes. Between threads, `wait` executes a request in
+ * the calling thread if the companion has not begun the request. This saves the time to wake another thread.
  *
  * In a world of several processes, all ranks must join. Ranks then compare the settings that must be equal on all
  * ranks.
  *
- * Operands must be in the world's memory. `start` costs a few stores and a wake-up. All ranks of a group must start the
- * group's requests of one priority in the same order. Any two ranks must start the requests of all groups that contain
- * both ranks in the same order.
+ * Operands must be in the world's memory. `start` takes only a few stores and a wake-up of the companion. All ranks of
+ * a group must start the group's requests of one priority in the same order. Any two ranks must start the requests of
+ * all groups that contain both ranks in the same order.
  *
- * @param laneTransports transports with which this thread reaches the peers without the companion. They return no
- * promises; their futures sleep briefly in `ready` and settle or fail within the timeout. `wait` then executes requests
- * as between threads. Absent: only the companion thread reaches peers in other processes, except over express
- * connections of `runtime`.
+ * @param laneTransports transports with which this thread reaches the peers without the companion. The transports
+ * return futures, not promises. A future sleeps briefly in `ready`, and completes or fails within the timeout. `wait`
+ * then executes requests in the calling thread, as between threads. Absent: only the companion thread reaches peers in
+ * other processes, except over express connections of `runtime`.
  * @param runtime socket calls with which this thread reads and writes its express connections. Absent: no express
  * connections.
- * @throws RanksDifferError if ranks choose algorithms by different settings or have different facts; CollectiveError if
- * a rank does not join.
+ * @throws RanksDifferError if ranks have different facts or different settings for the choice of algorithms;
+ * CollectiveError if a rank does not join.
  */
 export const createCommunicator = (
   connection: WorldConnection,

@@ -14,8 +14,8 @@ test("counts messages and bytes by class of links; the path sums the busiest ran
   expect(cost).toEqual({
     rounds: 5,
     messages: 4, // Rank 1 sends one and three messages.
-    bytes: 100, // Rank 2.
-    reducedBytes: 90, // Rank 2.
+    bytes: 100, // Sent by rank 2.
+    reducedBytes: 90, // Received by rank 2.
     busiest: { within: { messages: 1, bytes: 7 }, across: { messages: 6, bytes: 100 }, reducedBytes: 90 },
     path: { within: { messages: 1, bytes: 7 }, across: { messages: 7, bytes: 190 }, reducedBytes: 97 },
   });

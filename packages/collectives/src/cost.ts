@@ -1,6 +1,6 @@
 import { type CostParameters, type Load, type ScheduleCost, separateHosts } from "./schedule.ts";
 
-/** One message of a sender. */
+/** One message to a peer. */
 export interface Message {
   readonly peer: number;
   readonly bytes: number;
@@ -91,8 +91,8 @@ export const addLoads = (a: Load, b: Load, times: number): Load => ({
 });
 
 /**
- * Computes the cost of rounds of messages: totals per rank and host, and the critical path, in which every round takes
- * as long as its busiest rank.
+ * Computes the cost of message rounds: totals per rank and host, and the critical path. On the critical path, each
+ * round takes as long as its busiest rank.
  *
  * Complexity: O(messages of all ranks); equal rounds are evaluated only one time.
  */

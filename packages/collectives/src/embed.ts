@@ -1,8 +1,8 @@
 import type { ElementRange, Region, Step } from "./schedule.ts";
 
 /**
- * Region and element offset in the outer schedule for each region of an inner schedule. Regions that are absent keep
- * their region, with offset 0.
+ * Region and element offset in the outer schedule for each region of an inner schedule. An absent region maps to
+ * itself, with offset 0.
  */
 export type Bases = { readonly [R in Region]?: Pick<ElementRange, "region" | "offset"> };
 

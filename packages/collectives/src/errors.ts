@@ -62,8 +62,8 @@ export class PeerLostError extends CollectiveError {
 }
 
 /**
- * Reason for the loss of a rank. `lost`: its process or thread ended or became unreachable. `revoked`: its certificate
- * was revoked.
+ * Reason for the loss of a rank. `lost`: the rank's process or thread ended or became unreachable. `revoked`: the
+ * rank's certificate was revoked.
  */
 export type LossKind = "lost" | "revoked";
 
@@ -104,8 +104,8 @@ export class RanksDisagreeError extends CollectiveError {
 }
 
 /**
- * Ranks have different settings. Their sums could differ in bits, or ranks could choose different algorithms and wait
- * forever.
+ * Ranks have different settings. The ranks could compute sums with different bits, or choose different algorithms and
+ * wait forever.
  */
 export class RanksDifferError extends CollectiveError {
   override name = "RanksDifferError";

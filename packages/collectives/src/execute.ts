@@ -21,7 +21,7 @@ type ReduceStep = Extract<Receive, { combine: "reduce" }>;
  */
 export type Walk<T> = Generator<Promise<unknown> | Future<unknown>, T, unknown>;
 
-/** Returns a value when it is available; pauses until then. */
+/** Pauses until a value is available, and returns the value. */
 export function* settled<T>(value: Eventually<T>): Walk<T> {
   if (value instanceof Future) {
     while (!value.ready()) yield value;
@@ -63,12 +63,12 @@ export function* walk(
     return bytes.subarray(offset * width, (offset + count) * width);
   };
 
-  // `walk` checks for immediate values before `yield*`, because `yield*` creates a generator, and small collectives
-  // consist mostly of such checks.
+  // `yield*` creates a generator, which takes a large part of the time of a small collective. Therefore `walk` uses
+  // `yield*` only for values that are not available immediately.
   const sends: { readonly handle: SendHandle; readonly range: ElementRange }[] = [];
   /**
-   * Waits for pending sends to `peer` of ranges that overlap `range`. Absent `range`: all ranges. Absent `peer`: all
-   * peers.
+   * Waits for pending sends to `peer` whose ranges overlap `range`. Without `range`, waits for sends of all ranges.
+   * Without `peer`, waits for sends to all peers.
    */
   function* sendsDone(range?: ElementRange, peer?: number): Walk<void> {
     for (let i = 0; i < sends.length; ) {
@@ -161,7 +161,7 @@ const requireFuture = <T>(later: Promise<T> | Future<T>): Future<T> => {
 /**
  * Runs a walk to its end in this thread.
  *
- * @param wait blocks until a future that another thread settles is ready.
+ * @param wait blocks until a future is ready. Another thread completes the future.
  */
 export const runWalkBlocking = <T>(walk: Walk<T>, wait: (future: Future<unknown>) => void): T => {
   for (;;) {
@@ -181,7 +181,7 @@ export const settleBlocking = <T>(later: Promise<T> | Future<T>, wait: (future: 
 /**
  * Runs a walk to its end without blocking.
  *
- * @param wait returns a promise that settles when a future that another thread settles is ready.
+ * @param wait returns a promise that resolves when a future is ready. Another thread completes the future.
  */
 export const runWalk = async <T>(walk: Walk<T>, wait?: (future: Future<unknown>) => Promise<void>): Promise<T> => {
   let answer: unknown;

@@ -11,8 +11,8 @@ import {
 } from "./schedule.ts";
 
 /**
- * Returns the first round of each of `count` schedules of `rounds` rounds. Each schedule begins one round after the
- * previous schedule, and at most `window` schedules are in flight.
+ * Returns the first round of each schedule, for `count` schedules with `rounds` rounds each. Each schedule begins one
+ * round after the previous schedule, and at most `window` schedules are in flight.
  */
 export const beginnings = (count: number, rounds: number, window: number): number[] => {
   const begins: number[] = [];
@@ -25,11 +25,11 @@ export const beginnings = (count: number, rounds: number, window: number): numbe
 };
 
 /**
- * Interleaves schedules of disjoint slices of one vector: round t of slice j runs in round t + j, so that one slice is
- * sent while another slice is summed. The scratch memory of each schedule follows the scratch memory of the previous
- * schedule.
+ * Interleaves the schedules of disjoint slices of one vector, so that one slice is sent while another slice is summed.
+ * Round t of slice j runs in round t + j, or later if `window` limits the slices in flight. The scratch memory of each
+ * schedule follows the scratch memory of the previous schedule.
  *
- * @param slices schedules with equal numbers of rounds, and the first element of each slice.
+ * @param slices schedule of each slice, all with the same number of rounds, and the index of the slice's first element.
  * @param window maximum number of slices in flight. A rank that sends one message per round to a peer is then at most
  * `window` messages ahead of the peer. Between threads the limit is eight (`slotCount` of control-block/layout.ts):
  * with more slices, all ranks of a ring could wait for free slots at the same time.
@@ -54,15 +54,15 @@ export const interleave = (
 };
 
 /**
- * Adds support for `ScheduleParameters.segments` to an algorithm on one vector (all-reduce, broadcast): s slices,
- * interleaved.
+ * Adds support for `ScheduleParameters.segments` to an algorithm on one vector (all-reduce, broadcast). The schedules
+ * of s slices of the vector are interleaved.
  *
  * Cost: the same number of bytes, s times the number of messages, R + s − 1 rounds instead of R. The critical path is
- * the path of the first slice plus, for each later slice, the work of its busiest rank: exact for chains, and if all
- * ranks do the same work.
+ * the path of the first slice plus, for each later slice, the work of its busiest rank. This path is exact for chains,
+ * and if all ranks do the same work.
  *
- * @param options.onePerPair whether a rank sends at most two messages to one peer in a round for any number of slices
- * in flight, so that all slices may be in flight.
+ * @param options.onePerPair whether a rank sends at most two messages per round to one peer, no matter how many slices
+ * are in flight. If so, all slices may be in flight.
  */
 export const segmented = (
   algorithm: Algorithm,

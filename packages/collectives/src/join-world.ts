@@ -16,7 +16,7 @@ export const nodeRuntime: ExpressRuntime = {
  * Joins a world as the rank of `connection`, like `createCommunicator`. In addition, this thread executes small
  * requests between processes of one machine.
  *
- * @throws the errors of `createCommunicator`.
+ * @throws the errors of `createCommunicator` of `@skein/collectives`.
  * @example
  * ```ts
  * const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });

@@ -29,7 +29,7 @@ describe("a fit", () => {
         fc.uniqueArray(fc.integer({ min: 0, max: 2 ** 26 }), { minLength: 2, maxLength: 12 }),
         ([alpha, beta], sizes) => {
           const spread = Math.max(...sizes) - Math.min(...sizes);
-          fc.pre(beta * spread > alpha * 1e-3); // If not, rounding errors dominate the slope.
+          fc.pre(beta * spread > alpha * 1e-3); // Otherwise rounding errors dominate the slope.
           const fit = fitLink(sizes.map((bytes) => ({ bytes, seconds: alpha + beta * bytes })));
           expect(fit.worstRelativeError).toBeLessThan(1e-6);
           expect(fit.r2).toBeCloseTo(1, 6);

@@ -12,13 +12,13 @@ export interface LinkCosts {
   readonly within: LinkTimes;
   /** Times of links between hosts. The ranks of a host share one link. */
   readonly across: LinkTimes;
-  /** γ: seconds per byte of each summand of a reduction. */
+  /** γ: reduction time in seconds per byte of each summand. */
   readonly reduceSecondsPerByte: number;
 }
 
 /** A line fitted to measured times. */
 export interface LinkFit extends LinkTimes {
-  /** R²: share of the variance of the times that the line explains; 1 for a perfect fit. */
+  /** R²: share of the time variance that the line explains. A perfect fit has 1. */
   readonly r2: number;
   /** Largest |α + β·b − t| / t over all samples. */
   readonly worstRelativeError: number;
@@ -40,8 +40,8 @@ export interface PairFit extends LinkFit {
 export type AllToAllLevel = "all" | "within" | "across";
 
 /**
- * Fit of all-to-alls in which all groups of a level run at the same time. β is seconds per byte that a rank sends,
- * including bytes to itself.
+ * Fit for all-to-alls in which all groups of a level run at the same time. β is the number of seconds per byte that a
+ * rank sends, including bytes to itself.
  */
 export interface AllToAllFit extends LinkFit {
   readonly level: AllToAllLevel;
@@ -50,8 +50,8 @@ export interface AllToAllFit extends LinkFit {
 }
 
 /**
- * Measured links of a job, as written by `skein-train links`: one fit per class of links over all its pairs, and one
- * fit per pair. A job on one host, or with one rank per host, has only one class.
+ * Link measurements of a job, as written by `skein-train links`: one fit per rank pair, and one fit per link class
+ * (`within`, `across`) over all pairs of the class. A job on one host, or with one rank per host, has only one class.
  */
 export interface LinkFile {
   readonly format: "skein-links";

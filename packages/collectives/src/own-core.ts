@@ -2,9 +2,9 @@ import { availableParallelism } from "node:os";
 import type { Preference } from "./control-block/world-connection.ts";
 
 /**
- * Whether every thread of the ranks of a host has a dedicated core. If so, companions poll before they sleep, and so do
- * threads that wait for companions. If threads share a core, a woken thread would wait for the end of the time slice of
- * a polling thread: 2 ms or more.
+ * Whether every thread of all ranks on this rank's host has a dedicated core. If so, companions and the threads that
+ * wait for companions poll before they sleep. If threads shared a core, a woken thread could wait 2 ms or more until
+ * the time slice of a polling thread ends.
  *
  * @param threadsOfRank number of threads per rank that are busy at the same time: the compute thread and the companion.
  */

@@ -53,7 +53,7 @@ const problemOf = (error: z.ZodError): string => {
  * Parses a link file.
  *
  * @param name file name, for error messages.
- * @throws LinkFileError with a message of one line.
+ * @throws LinkFileError with a one-line message.
  */
 export const parseLinkFile = (text: string, name: string): LinkFile => {
   let content: unknown;

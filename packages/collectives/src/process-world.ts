@@ -40,7 +40,10 @@ export interface ProcessWorld {
   readonly addresses: readonly RankAddress[];
   /** Connects to the ranks of all other processes, which must also call `connect`. */
   connect(roster: Roster): Promise<void>;
-  /** Returns the argument of `joinWorld` for rank `rank` of this process. The value can be posted to a worker. */
+  /**
+   * Returns the connection that `joinWorld` takes for rank `rank` of this process. The connection can be posted to a
+   * worker.
+   */
   connection(rank: number): WorldConnection;
   /** Watches `worker`, the compute thread of `rank`. Fails the world immediately if the worker ends with an error. */
   watch(rank: number, worker: Worker): void;
@@ -59,9 +62,16 @@ export interface ProcessWorld {
 const closingMilliseconds = 5000;
 
 /**
- * Creates the part of one process in a world of several processes: one companion thread per rank, which listens for
- * peers immediately. Ranks of this process read each other's memory in place; all other ranks are reached by TCP or
- * TLS.
+ * Creates this process's part of a world of several processes. Each rank of this process has a companion thread, which
+ * listens for peers immediately. Ranks of this process read each other's memory in place. All other ranks are reached
+ * over TCP or TLS.
+ *
+ * @example
+ * const world = await createProcessWorld({ worldSize: 4, ranks: [0, 1], memory, kernels, job, build, secret });
+ * const { addresses } = world;
+ * const member = await joinRendezvous({ address, ranks: [0, 1], addresses, worldSize: 4, job, build, secret });
+ * await world.connect(member.roster);
+ * new Worker(file, { workerData: world.connection(0) }); // in the worker: joinWorld(workerData)
  * @throws ArgumentError if the memory is not shared or the module lacks a reduction; InsecureError if it would listen
  * on a non-loopback address without TLS.
  * @example

@@ -58,7 +58,8 @@ const exchangeRows = (
 };
 
 /**
- * All-to-all of valid rows only, by pairwise exchange. Chunk r of the operand is for rank r.
+ * Returns the schedule of an all-to-all that sends only valid rows, by pairwise exchange. Chunk r of the operand is for
+ * rank r.
  *
  * Cost: P − 1 rounds of one message; a rank sends only the bytes of its rows for other ranks. Source: Thakur,
  * Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
@@ -71,8 +72,8 @@ export const raggedAllToAllSchedule = (parameters: RaggedParameters): Collective
 };
 
 /**
- * All-gather of valid rows only. Each rank sends its own rows to every other rank. Rows are not forwarded, so no rank
- * waits for the row count of a third rank.
+ * Returns the schedule of an all-gather that sends only valid rows. Each rank sends its own rows to every other rank.
+ * Rows are not forwarded, so no rank waits for the row count of a third rank.
  *
  * Cost: P − 1 rounds of one message; a rank sends P − 1 times the bytes of its rows.
  */
@@ -80,8 +81,8 @@ export const raggedAllGatherSchedule = (parameters: RaggedParameters): Collectiv
   exchangeRows("ragged-all-gather", parameters, () => input(0, parameters.sent[0]! * parameters.rowElements));
 
 /**
- * Schedule that sends every rank the number of rows to expect, as i32. Uses a single round, because the messages are
- * small.
+ * Returns the schedule that sends each rank the number of rows to expect, as i32. The schedule has only one round,
+ * because the messages are small.
  *
  * Cost: 1 round of P − 1 messages, 4 (P − 1) bytes per rank.
  */
@@ -106,7 +107,8 @@ export const rowCountSchedule = ({
 };
 
 /**
- * A complete ragged all-gather or all-to-all: first all row counts, then all rows. Its cost is the cost of full chunks.
+ * Name and cost of a complete ragged all-gather or all-to-all: first all row counts, then all rows. The cost assumes
+ * full chunks.
  */
 export const raggedExchange: Pick<Algorithm, "name" | "cost"> = {
   name: "ragged",

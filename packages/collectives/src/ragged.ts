@@ -17,7 +17,7 @@ const bytesPerCount = 4;
  *
  * @returns number of bytes sent.
  * @throws ArgumentError if this rank's row count is negative or exceeds the chunk.
- * @throws RanksDisagreeError if a peer announces such a count.
+ * @throws RanksDisagreeError if a peer's row count is negative or exceeds the chunk.
  */
 export function* walkRagged(
   request: CollectiveRequest,

@@ -13,8 +13,8 @@ import { expressName, type ExpressOffer, ExpressRequests } from "./express/expre
 import { type LaneTransports, RankLanes } from "./lanes/rank-lanes.ts";
 
 /**
- * Size of the first message of a text exchange in bytes: the length of the text and its beginning. Short texts fit
- * completely.
+ * Size of the first message of a text exchange, in bytes. The message contains the length and the beginning of the
+ * text. Short texts fit completely.
  */
 const headBytes = 64;
 
@@ -178,8 +178,8 @@ export class RankRequests {
   }
 
   /**
-   * Starts a request if express requests are enabled. Express requests run in this thread, concurrently with the
-   * companion's requests.
+   * Variant of `start` for a rank with express requests enabled. Express requests run in this thread, concurrently with
+   * the companion's requests.
    */
   private startWithExpress(
     express: ExpressRequests,
@@ -200,7 +200,7 @@ export class RankRequests {
     });
   }
 
-  /** Runs `call`. An exception fails the world. */
+  /** Runs `call`. If `call` throws, the world fails. */
   private reportFailure<T>(tag: number, call: () => T): T {
     try {
       return call();

@@ -1,6 +1,6 @@
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 
-/** Memory of a request to which a range belongs. `scratch` is working memory whose size is defined by the schedule. */
+/** Memory region of a request. `scratch` is working memory. The schedule defines its size. */
 export type Region = "input" | "output" | "scratch";
 
 /** Range of `count` elements, beginning at element `offset` of the region. */
@@ -15,18 +15,18 @@ export interface ElementRange {
  *
  * - `copy`, `clear`: local.
  * - `fold`: local; combines `sources`, in the given order, into `target`, which may be one of the sources.
- * - `send`: sends `source` to `peer`. The range must not change until the peer has received it; the executor ensures
- *   this.
+ * - `send`: sends `source` to `peer`. The executor ensures that the range does not change until the peer has received
+ *   it.
  * - `receive`: receives the peer's matching send. `replace` stores the message in `target`; `reduce` stores the
  *   combination of the message and `own`.
  *
  * Receives of one round that reduce into the same target are combined in rank order, including this rank's `own`: the
  * sum is `((x₀ + x₁) + x₂) + …` on every rank, in any order of arrival.
  *
- * `returned` marks a message that shared memory can save. A `reduce` with `returned` is followed, in a later round, by
- * a `send` with `returned` of the result to the same peer, into the range that the peer sent. If a transport gives
- * access to the peer's own memory, the result is written there at once, and the send only releases the memory.
- * Otherwise the send is an ordinary send.
+ * `returned` marks messages that need not be sent in shared memory. After a `reduce` with `returned`, a `send` with
+ * `returned` in a later round sends the result to the same peer, into the range that the peer sent. If a transport can
+ * access the peer's memory, `reduce` writes the result directly to the peer's memory, and `send` only releases this
+ * memory. Otherwise `send` is an ordinary send.
  */
 export type Step =
   | { readonly action: "copy"; readonly source: ElementRange; readonly target: ElementRange }
@@ -68,14 +68,14 @@ export interface CollectiveSchedule {
 export interface ScheduleParameters {
   readonly rank: number;
   readonly worldSize: number;
-  /** Number of elements, `n` of the request table in `CollectiveRequest`. */
+  /** Number of elements: `n` in the table of `CollectiveRequest`. */
   readonly elementCount: number;
   readonly root?: number;
   readonly to?: number;
   readonly from?: number;
   /** Ranks by host, each rank one time. Used by two-level algorithms. Default: every rank on a separate host. */
   readonly hosts?: readonly (readonly number[])[];
-  /** Number of segments of the vector. One segment is sent while another is summed. Default: 1. */
+  /** Number of segments of the vector. One segment is sent while another segment is summed. Default: 1. */
   readonly segments?: number;
 }
 
@@ -89,7 +89,7 @@ export interface Traffic {
 export interface Load {
   /** Messages and bytes of one rank over links within its host. */
   readonly within: Traffic;
-  /** Messages of one rank and bytes of one host over links between hosts; the ranks of a host share one link. */
+  /** Messages of one rank and bytes of one host over links between hosts. The ranks of a host share one link. */
   readonly across: Traffic;
   /** Bytes of messages that one rank reads as operands of sums. */
   readonly reducedBytes: number;
@@ -111,7 +111,10 @@ export interface ScheduleCost {
   readonly path: Load;
 }
 
-/** Parameters of a cost: the schedule parameters that are equal on all ranks, and S of docs/algorithms.md in bytes. */
+/**
+ * Parameters of a cost formula: the schedule parameters that are equal on all ranks, and S of docs/algorithms.md in
+ * bytes.
+ */
 export interface CostParameters extends Omit<ScheduleParameters, "rank" | "elementCount" | "to" | "from"> {
   readonly byteLength: number;
 }

@@ -11,7 +11,8 @@ import type { LinkCosts } from "./link-file.ts";
 import type { Algorithm, CostParameters, Load } from "./schedule.ts";
 
 /**
- * Parameters shared by all choices in one group. They are equal on all ranks, so all ranks choose the same algorithm.
+ * Parameters shared by all choices in one group. These parameters are equal on all ranks, so all ranks choose the same
+ * algorithm.
  */
 export interface GroupSelectionOptions {
   readonly worldSize: number;
@@ -45,8 +46,9 @@ export interface AlgorithmChoice {
 /**
  * Link costs that are assumed if links were not measured. Within a host, between processes: `skein-train links`
  * measured 76 to 121 µs and 1.8 to 2.2 GB/s on loopback in November 2026. Between hosts: the same latency plus 10
- * Gbit/s Ethernet, 25 µs and 1.25 GB/s. Sums: 2 GB/s of summands that have just arrived, with the other operands not in
- * any cache. With these values, vectors are segmented when segmenting was measured to be faster (docs/experiments.md).
+ * Gbit/s Ethernet, 25 µs and 1.25 GB/s. Sums: 2 GB/s of summands that have just arrived, if the other operands are not
+ * in any cache. With these values, vectors are segmented when segmenting was measured to be faster
+ * (docs/experiments.md).
  */
 export const ethernetLinks: LinkCosts = {
   within: { secondsPerMessage: 75e-6, secondsPerByte: 1 / 2e9 },
@@ -54,7 +56,10 @@ export const ethernetLinks: LinkCosts = {
   reduceSecondsPerByte: 1 / 2e9,
 };
 
-/** Returns the predicted seconds of a path whose byte counts are per byte of S; `scale` is S in bytes. */
+/**
+ * Returns the predicted time of a path in seconds. Byte counts of the path are per byte of the operand size S; `scale`
+ * is S in bytes.
+ */
 const secondsOfPath = (
   { within: near, across: far, reducedBytes }: Load,
   scale: number,
@@ -72,10 +77,9 @@ const secondsOfPath = (
 };
 
 /**
- * Returns the predicted time of an algorithm in the α–β–γ model, in seconds: its messages, then its sums. With s
- * segments, messages of one segment overlap with sums of another, and only 1/s of the shorter of the two times is
- * added.
- *
+ * Returns the predicted time of an algorithm in the α–β–γ model, in seconds: the time of its messages plus the time of
+ * its sums. With s segments, the messages of one segment overlap with the sums of another segment. Then only 1/s of the
+ * shorter time is added to the longer time.
  * @example
  * ```ts
  * const seconds = predictedSeconds(ringAllReduce, { worldSize: 4, byteLength: 1e6 }, ethernetLinks);
@@ -102,15 +106,16 @@ const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
 /**
  * Returns a function that chooses an algorithm and a number of segments for each request of a group. In shared memory a
  * rank reads every peer's operand in place, so the direct algorithms are fastest at every size. Over messages, the
- * function chooses the algorithm with the shortest predicted time (`predictedSeconds`) among those that `order` allows;
- * two ranks have only one order.
+ * function chooses the algorithm with the shortest predicted time (`predictedSeconds`) among the algorithms that
+ * `order` allows. For two ranks all algorithms are allowed, because a sum of two operands does not depend on their
+ * order.
  *
  * Cost: the first choice for a kind of collective computes the cost of each candidate, for each power of two of
  * segments up to its `maxSegments`, O(messages of all ranks). Costs are linear in S, so later choices are
  * O(candidates).
  *
- * @param candidates algorithms to choose from. If several have equal predicted times, the first is chosen. Default: all
- * algorithms.
+ * @param candidates algorithms to choose from. If several candidates have equal predicted times, the first candidate is
+ * chosen. Default: all algorithms.
  * @returns a function from kind and size in bytes to the choice; it throws InvariantError if no candidate is suitable.
  * @example
  * ```ts

@@ -28,7 +28,7 @@ export interface ThreadWorldOptions extends RankMemory {
  */
 export interface ThreadWorld {
   readonly worldSize: number;
-  /** Returns the argument of `joinWorld` for rank `rank`. The value can be posted to a worker. */
+  /** Returns the connection that `joinWorld` takes for rank `rank`. The connection can be posted to a worker. */
   connection(rank: number): WorldConnection;
   /** Watches `worker`, the compute thread of `rank`. Fails the group immediately if the worker ends with an error. */
   watch(rank: number, worker: Worker): void;
@@ -39,7 +39,7 @@ export interface ThreadWorld {
 }
 
 // Measured on 2 cores, 1 MiB (docs/experiments.md): two ranks take 24 µs if they poll 3000 times or more, and 75 µs if
-// they sleep at once. Four ranks take 250 µs if they sleep, and 570 µs if each polls 30,000 times on a core that
+// they sleep at once. Four ranks take 250 µs if they sleep, and 570 µs if each rank polls 30,000 times on a core that
 // another rank needs.
 /** Number of polls for a message before a rank with a dedicated core sleeps. */
 export const spinsOnOwnCore = 5000;

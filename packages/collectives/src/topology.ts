@@ -33,7 +33,9 @@ export const runsOf = (hosts: readonly (readonly number[])[], worldSize: number)
   return runs;
 };
 
-/** Factors P = X · Y with X ≥ Y, as nearly equal as possible. Returns [P, 1] for a prime P. */
+/**
+ * Returns the two factors of P = `size` that are as nearly equal as possible, the larger first; [P, 1] for a prime P.
+ */
 export const nearlySquare = (size: number): readonly [columns: number, rows: number] => {
   let rows = Math.floor(Math.sqrt(size));
   while (size % rows !== 0) rows--;

@@ -1,5 +1,5 @@
 // Entry point for packages that implement another transport, such as @skein/mpi: one transport per lane, and the loop
-// that serves requests over them.
+// that serves requests over the transports.
 export type { Arithmetic } from "./arithmetic.ts";
 export { laneCount } from "./control-block/layout.ts";
 export {

@@ -29,8 +29,8 @@ export const elementTypes: readonly (DType | "bytes")[] = ["f32", "f16", "bf16",
 export const reductions: readonly Reduction[] = ["sum", "max", "min"];
 
 /**
- * Maximum number of bytes per MPI call, because MPI's counts are C ints; larger operands are split. Whole pages, so
- * that parts stay aligned.
+ * Maximum number of bytes per MPI call, because MPI's counts are C ints. Larger operands are split. The number is a
+ * multiple of the page size, so that parts stay aligned.
  */
 export const largestCount: number = 2 ** 31 - 2 ** 16;
 
@@ -46,7 +46,8 @@ export interface MpiAddon {
   library(): string;
   /**
    * Delivers responses to this thread, and starts the progress thread if it is not running. Without `onAnswers`, this
-   * thread calls MPI itself, with `perform` and `drive`. Call each form one time per thread.
+   * thread calls MPI itself, with `perform` and `drive`. Each thread may call this method one time with `onAnswers`,
+   * and one time without `onAnswers`.
    */
   open(onAnswers: ((batch: AnswerBatch) => void) | undefined, spinMicroseconds: number): void;
   /**

@@ -12,7 +12,7 @@ const includeOf = (packageName: string, folder: string): string =>
 const cure =
   "install an MPI with its compiler (Debian: apt install g++ libopenmpi-dev openmpi-bin, or mpich libmpich-dev; clusters: module load openmpi) or pass it with --compiler; transport tcp needs no MPI";
 
-/** Awaits a compilation, and converts a compiler error to an MpiError of one line. */
+/** Awaits a compilation, and converts a compiler error to an MpiError with a one-line message. */
 const explained = async <T>(compiler: string, compiling: Promise<T>): Promise<T> => {
   try {
     return await compiling;

@@ -2,7 +2,7 @@ import type { WorldConnection } from "@skein/collectives/transport";
 import type { ErrorKind } from "@skein/tensor-core";
 import type { OpenMpiOptions } from "./world.ts";
 
-/** Start parameters of the companion thread of a rank over MPI. The only later command is to stop. */
+/** Start parameters of the companion thread of a rank over MPI. The only later command stops the thread. */
 export interface MpiCompanionInput {
   readonly connection: WorldConnection;
   readonly load: Pick<OpenMpiOptions, "addon" | "cacheFolder" | "allowSingleton">;

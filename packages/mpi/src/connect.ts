@@ -23,7 +23,10 @@ export interface MpiConnection extends LaneTransports {
   readonly communicators: readonly number[];
 }
 
-/** Returns the transports of a thread's lanes: exchanges, MPI's own collectives, and messages of a schedule. */
+/**
+ * Returns one transport per lane for the messages of schedules, and the collectives that need no schedule: exchanges
+ * and MPI's own collectives.
+ */
 export const transportsOver = (lanes: readonly MpiLane[], memory: MessageMemory): LaneTransports => ({
   transports: lanes.map((lane) => new MpiTransport(lane, memory)),
   memory,

@@ -27,12 +27,15 @@ interface Gathered {
  * Returns small collectives that are executed as one command of the addon: each rank sends its part to all other ranks,
  * and has received all parts when the command completes. Sums are in rank order.
  *
- * Cost: P − 1 messages of S bytes, sent at the same time: one latency.
+ * Cost: P − 1 messages of S bytes, sent at the same time, so the latency of one message.
  */
 export const mpiExchange = ({ lanes, memory, arithmetic }: ExchangeParts): NativeCollectives => {
   const { rank, worldSize } = lanes[0]!;
   const others = worldSize - 1;
-  /** Memory of each lane for the size of its last request. Reused, because training repeats requests. */
+  /**
+   * Memory of each lane, for requests with the size of the lane's last request. Training repeats requests, so the
+   * memory is usually reused.
+   */
   const gatheredOf: (Gathered | undefined)[] = lanes.map(() => undefined);
 
   const placesFor = (lane: number, byteLength: number): Gathered => {

@@ -22,9 +22,10 @@ export interface MpiWorldConnection extends WorldConnection {
 }
 
 /**
- * Joins a world over MPI as the rank of this process, in its compute thread, like `joinWorld`. Requests with `awaited`
- * are executed in this thread, whose MPI calls alternate with those of the progress thread. The companion executes all
- * other requests, and all requests if only one thread may call MPI (less than MPI_THREAD_SERIALIZED).
+ * Joins a world over MPI as the rank of this process, like `joinWorld`. Call this function in the rank's compute
+ * thread. Requests with `awaited` are executed in this thread, whose MPI calls alternate with the MPI calls of the
+ * progress thread. The companion executes all other requests, and all requests if only one thread may call MPI (less
+ * than MPI_THREAD_SERIALIZED).
  */
 export const joinMpiWorld = (connection: MpiWorldConnection): BlockingCommunicator => {
   const { rank, worldSize: size, memory, timeoutMilliseconds, mpi } = connection;

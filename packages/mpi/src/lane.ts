@@ -5,7 +5,7 @@ import { demand, type MpiWorld } from "./world.ts";
 
 /** The message that a rank was waiting for when the addon responded. */
 export interface AwaitedMessage {
-  /** Sender of the message. Absent: there are several senders, and the response names the relevant one. */
+  /** Sender of the message. Absent: there are several senders, and the response names the relevant sender. */
   readonly peer?: number;
   readonly tag: number;
   readonly byteLength: number;
@@ -66,7 +66,8 @@ export class MpiLane {
     if (outcome === "timeout") return new CollectiveTimeoutError(place, this.timeoutMilliseconds);
     if (outcome === "mismatch") {
       const [arrived, arrivedTag, part, expectedTag] = values as [number, number, number, number];
-      // The lowest bit means that more parts follow. MPI may have fewer tag bits than this package's tags.
+      // The lowest bit of an MPI tag means that more parts follow. MPI may have fewer tag bits than this package's
+      // tags.
       const other =
         arrivedTag >>> 1 !== expectedTag >>> 1
           ? ` for another collective (MPI tag ${arrivedTag}, not ${expectedTag})`

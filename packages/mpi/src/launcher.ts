@@ -12,7 +12,7 @@ const count = (text: string | undefined): number | undefined =>
 
 /**
  * Detects from the environment whether an MPI launcher started this process, and which launcher. Returns undefined if
- * no launcher did.
+ * no launcher started this process.
  */
 export const findLauncher = (environment: Readonly<Record<string, string | undefined>>): Launcher | undefined => {
   const openMpi = count(environment["OMPI_COMM_WORLD_SIZE"]);

@@ -18,9 +18,9 @@ interface Sending {
 }
 
 /**
- * Messages over MPI's point-to-point calls, sent directly from the request's memory and received directly into it.
- * Messages of a pair are matched in order, regardless of their tags, so that a rank that has started another collective
- * is detected instead of waited for.
+ * Sends and receives messages by MPI's point-to-point calls, directly from and to the request's memory. Messages
+ * between two ranks are matched in order, regardless of their tags. Therefore, if a peer has started another
+ * collective, this rank detects the mismatch instead of waiting.
  */
 export class MpiTransport implements Transport {
   readonly rank: number;

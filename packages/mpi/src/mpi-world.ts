@@ -46,8 +46,9 @@ export interface MpiProcessWorld {
   /** Creates communicators with all other ranks, which must also call `connect`, and starts to execute requests. */
   connect(): Promise<void>;
   /**
-   * Returns the argument of `joinMpiWorld` for this process's rank, after `connect`. The value can be posted to a
-   * worker. `joinWorld` also accepts the value; then only the companion executes requests.
+   * Returns the connection that `joinMpiWorld` takes for this process's rank. Call this method after `connect`. The
+   * connection can be posted to a worker. `joinWorld` also accepts the connection, but then only the companion executes
+   * requests.
    */
   connection(rank: number): MpiWorldConnection;
   /** Watches `worker`, the compute thread. Fails the world immediately if the worker ends with an error. */
@@ -62,7 +63,8 @@ export interface MpiProcessWorld {
 }
 
 // Time that a rank polls, yielding its core at each poll, before it sleeps and the progress thread polls. On a
-// dedicated core, this is the tolerated delay of a peer; on a shared core, the time of a message.
+// dedicated core, this time covers the usual delay of a peer. On a shared core, this time covers only a message
+// transfer.
 const callerSpinMicroseconds = 200;
 const sharedSpinMicroseconds = 50;
 
@@ -82,9 +84,9 @@ const within = async (work: Promise<unknown>, milliseconds: number): Promise<boo
 };
 
 /**
- * Creates the world of one rank over MPI. An MPI launcher must have started this process. Requests are executed by a
- * companion thread, or by the rank's compute thread if it waits immediately, over point-to-point calls or by MPI's own
- * collectives.
+ * Creates the world of one rank over MPI. An MPI launcher must have started this process. A companion thread executes
+ * requests, or the rank's compute thread if it waits for a request immediately. Requests use point-to-point calls or
+ * MPI's own collectives.
  *
  * @example
  * const world = await createMpiWorld({ memory, kernels });

@@ -30,10 +30,10 @@ const fingerprint = (parts: readonly (string | number)[]): number => {
 };
 
 /**
- * Returns MPI's own collectives on these lanes, one at a time per lane. They are tuned to the machine, but choose the
- * order of sums themselves. On three or more ranks, the bits of a float sum may differ from those of a schedule, and
- * between MPI libraries. Before each collective, all ranks compare their requests, which takes some µs, because MPI
- * would combine different requests without an error.
+ * Returns MPI's own collectives on these lanes, one at a time per lane. MPI's collectives are tuned to the machine, but
+ * choose their own order of sums. On three or more ranks, a float sum may have different bits than with a schedule or
+ * with another MPI library. MPI would combine different requests without an error. Therefore all ranks compare their
+ * requests before each collective, which takes some µs.
  *
  * @param limit maximum number of elements per MPI call.
  */
@@ -42,8 +42,8 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
   const covers = ({ kind, dtype, input, output, ragged }: CollectiveRequest): boolean => {
     if (!kinds.has(kind) || ragged !== undefined) return false;
     if (combiningKinds.has(kind) && !reducible.has(dtype)) return false;
-    // These kinds are split into parts. For the other kinds, MPI counts elements per rank, and some libraries multiply
-    // the count by the number of ranks in a C int.
+    // All-reduce, broadcast and reduce are split into parts. For the other kinds, MPI counts elements per rank, and
+    // some libraries multiply the count by the number of ranks in a C int.
     return (
       kind === "all-reduce" ||
       kind === "broadcast" ||
@@ -112,7 +112,7 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
     lane.throwIfBroken();
   };
 
-  /** Clears the output of a reduce on all ranks except the root. MPI does not do this. */
+  /** Clears the output of a reduce on all ranks except the root, because MPI does not clear this output. */
   const complete = ({ kind, root = 0, output }: CollectiveRequest, lane: MpiLane): void => {
     if (kind === "reduce" && lane.rank !== root) output.fill(0);
   };

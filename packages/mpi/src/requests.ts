@@ -29,8 +29,8 @@ export interface Command {
   readonly limit?: number;
   readonly timeoutMilliseconds?: number;
   /**
-   * For collectives: a 32-bit hash that must be equal on all ranks, compared before the collective begins. 0: not
-   * compared.
+   * 32-bit hash of a collective's parameters. Ranks check before the collective begins that the hash is equal on all
+   * ranks. 0: no check.
    */
   readonly agreement?: number;
 }
@@ -43,7 +43,7 @@ export interface Answer {
 
 interface Pending {
   readonly resolve: (answer: Answer) => void;
-  /** Keeps alive the memory that MPI uses. */
+  /** Command in flight, referenced to keep the memory that MPI uses alive. */
   readonly command: Command;
 }
 
@@ -141,7 +141,7 @@ export class Requests implements Poster {
 /**
  * Commands of a JavaScript thread that waits for each command immediately, and therefore calls MPI itself, so no thread
  * has to be woken. If no response arrives, its futures sleep for a slice in `ready` while the progress thread polls.
- * Memory is kept alive as by `Requests`.
+ * Memory is kept alive as in `Requests`.
  */
 export class BlockingRequests implements Poster {
   private readonly addon: MpiAddon;

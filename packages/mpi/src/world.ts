@@ -13,7 +13,7 @@ export interface OpenMpiOptions extends LoadMpiOptions {
   /**
    * Time that the progress thread polls, yielding its core at each poll, before it sleeps between polls. A longer time
    * reduces the latency of small messages, and occupies a core. The value of the first thread of a process that opens
-   * MPI is used. Default: 50.
+   * MPI is used. Default: 50 µs.
    */
   readonly spinMicroseconds?: number;
 }
@@ -24,7 +24,7 @@ export interface MpiWorld {
   readonly size: number;
   /** Ranks by host, in the order of each host's lowest rank, for two-level algorithms. */
   readonly hosts: readonly (readonly number[])[];
-  /** Ranks on this host, including this one. */
+  /** Ranks on this host, including this rank. */
   readonly hostRanks: readonly number[];
   /** Version string of the MPI library. */
   readonly version: string;
@@ -43,8 +43,8 @@ export interface MpiWorld {
    * Closes MPI in this process. Call this method one time, when all ranks have finished: launchers treat a rank that
    * exits without closing MPI as failed.
    *
-   * @throws MpiError `mpi-call` while calls are in flight, which after a failed collective is permanently; use `abort`
-   * then.
+   * @throws MpiError `mpi-call` while calls are in flight. After a failed collective, calls stay in flight permanently,
+   * so use `abort` instead.
    */
   finalize(): Promise<void>;
   /** Stops all ranks of the job immediately, with this exit code. */

@@ -5,9 +5,8 @@ import { doublingBranch, positionsOf } from "./binomial-tree.ts";
 import { splitLevels } from "./halves.ts";
 
 /**
- * Reduce along a binomial tree, in the reverse order of a broadcast. In each round, half of the ranks with a partial
- * sum, the half farther from the root, sends the partial sums to the half nearer to the root. After the last round the
- * root has the result.
+ * Reduce along a binomial tree, in the reverse order of a broadcast. In each round, half of the ranks that still have a
+ * partial sum send it to the other half, which is nearer to the root. After the last round the root has the result.
  *
  * Cost: ⌈log₂P⌉ rounds; S bytes per rank; the root reads and sums ⌈log₂P⌉ · S bytes. Needs no scratch memory. Source:
  * Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.

@@ -2,10 +2,7 @@ import type { MessageRound } from "../cost.ts";
 import { type CostParameters, type ElementRange, modulo, type ScheduleParameters, type Step } from "../schedule.ts";
 import { splitLevels } from "./halves.ts";
 
-/**
- * Position of this rank in a tree, its distance from the root modulo P, and the inverse mapping from positions to
- * ranks.
- */
+/** Position of this rank in a tree (its distance from the root, modulo P), and the mapping from positions to ranks. */
 export interface Positions {
   readonly position: number;
   readonly rankAt: (position: number) => number;
@@ -24,9 +21,9 @@ export interface Branch {
 }
 
 /**
- * Returns the branch of a position at level `k` of a tree whose number of reached positions doubles at each level: each
- * of the 2^k positions nearest to the root has one child, at distance 2^k. In ascending order the levels broadcast a
- * value; in descending order they reduce values.
+ * Returns the branch of a position at level `k` of a binomial tree. Each of the 2^k positions nearest to the root has
+ * one child at distance 2^k, so the number of reached positions doubles at each level. In ascending order the levels
+ * broadcast a value; in descending order they reduce values.
  */
 export const doublingBranch = (position: number, worldSize: number, k: number): Branch => {
   const distance = 2 ** k;
@@ -42,9 +39,9 @@ export interface BlockBranch extends Branch {
 }
 
 /**
- * Returns the branch at level `k` of a tree with contiguous subtrees: the distance to a child is half the distance of
- * the previous level, and equals the number of positions in the subtree of the child. In ascending order the levels
- * scatter blocks; in descending order they gather blocks.
+ * Returns the branch at level `k` of a tree with contiguous subtrees. The distance to a child is half the distance at
+ * the previous level. This distance equals the number of positions in the child's subtree. In ascending order the
+ * levels scatter blocks; in descending order they gather blocks.
  */
 export const halvingBranch = (position: number, worldSize: number, k: number): BlockBranch => {
   const distance = 2 ** (splitLevels(worldSize) - 1 - k);
@@ -59,8 +56,8 @@ export const halvingBranch = (position: number, worldSize: number, k: number): B
  * Returns the rounds that gather one block per position at the root, along the branches of `halvingBranch` in
  * descending order. A received block is forwarded together with the blocks of lower positions.
  *
- * @param blocks returns the memory of `count` blocks beginning at position `first`, within the subtree of this
- * position.
+ * @param blocks returns the element range of `count` blocks. The blocks begin at position `first`, in the subtree of
+ * this rank's position.
  */
 export const gatherRounds = (
   parameters: Omit<ScheduleParameters, "elementCount">,

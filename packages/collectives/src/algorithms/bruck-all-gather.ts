@@ -3,8 +3,8 @@ import { type Algorithm, input, modulo, output, scratch, type Step, withoutEmpty
 import { bruckRounds } from "./bruck-rounds.ts";
 
 /**
- * All-gather by Bruck: each rank collects operands beginning with its own, doubles the number of collected operands in
- * each round, and finally rotates the operands into rank order.
+ * All-gather by Bruck: each rank starts with its own operand, doubles the number of collected operands in each round,
+ * and finally rotates the operands into rank order.
  *
  * Cost: ⌈log₂P⌉ rounds of one message for every P, (P − 1) / P · S bytes per rank; S bytes of scratch memory and a copy
  * of S bytes. Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport message-passing

@@ -10,15 +10,15 @@ import {
   withoutEmpty,
 } from "../schedule.ts";
 
-/** Returns the remaining distances of the blocks sent in round k, in ranks: the distances with bit k set. */
+/** Returns the distances, in ranks, of the blocks sent in round k: all distances with bit k set. */
 const hopDistances = (worldSize: number, k: number): number[] =>
   Array.from({ length: worldSize }, (_, distance) => distance).filter((distance) => (distance & (2 ** k)) !== 0);
 
 const roundCount = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
 
 /**
- * All-to-all by Bruck: a block for the rank at distance d makes one hop for each power of two in d, in one message with
- * all other blocks of the hop. Small blocks need few messages; each block is sent log₂P / 2 times on average.
+ * All-to-all by Bruck: a block for the rank at distance d makes one hop per set bit of d. All blocks that make the same
+ * hop are sent in one message. Small blocks need few messages; each block is sent log₂P / 2 times on average.
  *
  * Cost: ⌈log₂P⌉ rounds of one message, about S / 2 bytes each for an operand of S bytes (less if P is not a power of
  * two); 2S bytes of scratch memory and 2S bytes of copies. Source: Bruck et al., "Efficient algorithms for all-to-all

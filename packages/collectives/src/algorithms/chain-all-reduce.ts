@@ -13,9 +13,9 @@ import {
 import { runsOf } from "../topology.ts";
 
 /**
- * Returns the position of a rank: the run of consecutive ranks that contains it, the index of the run (`index`) and of
- * the last run (`last`), its index in the run (`local`), and the number of ranks per run that own a chunk (`owners`),
- * which is the length of the shortest run.
+ * Returns the run of consecutive ranks that contains a rank (`run`), the run's index (`index`), the last run's index
+ * (`last`), the rank's index in its run (`local`), and the number of ranks per run that own a chunk (`owners`).
+ * `owners` is the length of the shortest run.
  */
 const positionIn = (runs: readonly (readonly number[])[], rank: number) => {
   const index = runs.findIndex((run) => run.includes(rank));
@@ -32,9 +32,9 @@ const positionIn = (runs: readonly (readonly number[])[], rank: number) => {
 /**
  * Two-level all-reduce in rank order. Partial sums pass along a chain of hosts, and each host adds the operands of its
  * ranks in order, `(((x₀ + x₁) + x₂) + x₃) + …`. The last host has the result and returns it along the chain. Each
- * local index that exists on every host has a separate chain for one chunk. Designed for segments: some segments pass
- * up the chain while others return. A host whose ranks are not consecutive counts as several hosts (`runsOf`), to
- * preserve rank order.
+ * local index that exists on every host has a separate chain for one chunk. Designed for segments: earlier segments
+ * return along the chain while later segments still pass up. A host whose ranks are not consecutive counts as several
+ * hosts (`runsOf`), to preserve rank order.
  *
  * Cost: for m hosts of k ranks and s segments: 2m + s − 1 rounds (two fewer for k = 1). Each host sends 2S bytes,
  * compared with 2(m − 1) / m · S in a two-level ring, and (m − 1) · 2k / m · S in the direct algorithm, the only other

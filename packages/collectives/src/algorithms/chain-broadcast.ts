@@ -4,7 +4,7 @@ import { type Algorithm, input, modulo, output, type Step, withoutEmpty } from "
 
 /**
  * Broadcast along a chain that begins at the root: each rank forwards the vector to the next rank. Designed for
- * segments: a rank forwards one segment while it receives the next.
+ * segments: a rank forwards one segment while it receives the next segment.
  *
  * Cost: P − 2 + s rounds for s segments, S bytes per rank: twice as fast as any tree for large S. Source: van de Geijn
  * and Watts, "SUMMA: scalable universal matrix multiplication algorithm", 1997 (its pipelined broadcast).

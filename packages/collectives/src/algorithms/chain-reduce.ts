@@ -5,7 +5,7 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
 /**
  * Reduce along a chain in rank order: each rank adds its operand to the sum of all lower ranks and forwards the sum,
  * `((x₀ + x₁) + x₂) + …`. The last rank sends the result to the root. Designed for segments: a rank forwards one
- * segment while it receives the next. If the ranks of each host are consecutive, only S bytes leave a host.
+ * segment while it receives the next segment. If the ranks of each host are consecutive, only S bytes leave a host.
  *
  * Cost: P + s − 1 rounds for s segments, one fewer if the last rank is the root; S bytes per rank, the minimum of any
  * reduce. A root in the middle of the chain receives 2S bytes: the partial sum and the result. Source: van de Geijn and

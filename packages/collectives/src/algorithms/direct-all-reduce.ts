@@ -5,7 +5,7 @@ import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, w
 /**
  * All-reduce in which rank r combines chunk r of all ranks and sends the result to all ranks. In shared memory, rank r
  * reads and writes the peers' buffers in place: each rank reads S bytes and writes S bytes in one pass, with one wait
- * before the pass and one after it.
+ * before the pass and one wait after the pass.
  *
  * Cost: 2 rounds of P − 1 messages, 2(P − 1) / P · S bytes per rank. Always sums in rank order, so the bits of the
  * result do not depend on the chunk boundaries.

@@ -13,8 +13,9 @@ interface TreeNode {
 }
 
 /**
- * Returns the parent of position b·2^z, b odd: the adjacent multiple of 2^z that is an odd multiple of 2^(z+1), or the
- * adjacent lower multiple if that position is ≥ `size`. Position 0 is the root; its parent is undefined.
+ * Returns the parent of position b·2^z, where b is odd. Of the positions (b − 1)·2^z and (b + 1)·2^z, the parent is the
+ * odd multiple of 2^(z+1), or the lower position if this odd multiple is ≥ `size`. Position 0 is the root; its parent
+ * is undefined.
  */
 const parentOf = (position: number, size: number): number | undefined => {
   if (position === 0) return undefined;
@@ -56,9 +57,9 @@ const heightOf = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
  * the leaves. Inner ranks of one tree are leaves of the other tree, so both directions of every link are in use if the
  * vector is segmented.
  *
- * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), within a factor 1 − 1/P of a ring, but the
- * number of rounds grows with log P. Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
- * broadcast, reduction and scan", 2009.
+ * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), compared with 2(1 − 1/P) · S in a ring.
+ * Unlike in a ring, the number of rounds grows only with log P. Source: Sanders, Speck and Träff, "Two-tree algorithms
+ * for full bandwidth broadcast, reduction and scan", 2009.
  * @example
  * ```ts
  * const { rounds } = doubleBinaryTreeAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });

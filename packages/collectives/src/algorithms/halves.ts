@@ -1,6 +1,6 @@
 /**
- * A group of ranks split in two parts: ranks `first` to `middle` − 1, and ranks `middle` to `end` − 1. If the group
- * size is odd, the lower part has one rank more.
+ * A group of ranks that is split into two parts: ranks `first` to `middle` − 1, and ranks `middle` to `end` − 1. If the
+ * group size is odd, the lower part has one rank more.
  */
 export interface Split {
   readonly first: number;
@@ -23,19 +23,19 @@ export const splitsOf = (rank: number, worldSize: number): Split[] => {
 
 /** Peers of a rank in a split group. */
 export interface Halves {
-  /** The part of the group that contains the rank, as ranks from … to − 1. */
+  /** Part of the group that contains the rank: ranks `from` to `to` − 1. */
   readonly own: readonly [from: number, to: number];
-  /** The part of the group that does not contain the rank, as ranks from … to − 1. */
+  /** Part of the group that does not contain the rank: ranks `from` to `to` − 1. */
   readonly other: readonly [from: number, to: number];
-  /** The rank of the other part that receives the data of this rank for the other part. */
+  /** Rank in the other part that receives this rank's data for the other part. */
   readonly partner: number;
-  /** Ranks of the other part whose partner is this rank: usually one; two or none if the parts have different sizes. */
+  /** Ranks in the other part whose partner is this rank: usually one rank, but two or none if the part sizes differ. */
   readonly partners: readonly number[];
 }
 
 /**
- * Pairs the ranks of the two parts in ascending order. If the lower part has one rank more, its last two ranks share
- * one partner, and the last rank is not a partner of any rank.
+ * Returns the parts and partners of a rank. The ranks of the two parts are paired in ascending order. If the lower part
+ * has one rank more, its last two ranks share one partner, and the last rank is not a partner of any rank.
  */
 export const halvesOf = (rank: number, { first, middle, end }: Split): Halves => {
   const pairs = end - middle;

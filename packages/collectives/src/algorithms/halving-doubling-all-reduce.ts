@@ -7,8 +7,9 @@ import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, w
  * receive the result at the end. Ranks < Q exchange halves, quarters, … of the vector with partners at distance Q/2,
  * Q/4, …, then gather the result in reverse.
  *
- * Cost: 2⌈log₂P⌉ rounds; 2(Q − 1) / Q · S bytes per rank, and S more for a rank that represents an extra rank. Source:
- * Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur et al., 2005, for the extra ranks.
+ * Cost: 2⌈log₂P⌉ rounds; 2(Q − 1) / Q · S bytes per rank, and S more for a rank that also sends the result to a rank ≥
+ * Q. Source: Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur et al., 2005, for the ranks
+ * ≥ Q.
  * @example
  * ```ts
  * const { rounds } = halvingDoublingAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
@@ -32,7 +33,7 @@ export const halvingDoublingAllReduce: Algorithm = segmented({
       before.push({ action: "receive", combine: "reduce", peer: guest, target: whole, own: whole });
     if (worldSize > core || core === 1) rounds.push(before);
 
-    // Returns the window of `count` chunks (of Q) that this rank still sums, from chunk `first`.
+    // Returns the elements of `count` chunks, beginning at chunk `first`, of a vector cut into Q chunks.
     const span = (first: number, count: number): ElementRange => {
       const begin = chunkOf(elementCount, core, first)[0];
       return output(begin, Math.floor(((first + count) * elementCount) / core) - begin);

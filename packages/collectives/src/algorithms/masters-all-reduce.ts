@@ -15,13 +15,13 @@ import {
 import { ringAllReduce } from "./ring-all-reduce.ts";
 
 /**
- * Two-level all-reduce with one master rank per host: a ring reduce-scatter within the host, then a gather of the
- * chunks at the master; a ring all-reduce of the complete vector among the masters; then the master scatters the
- * chunks, and a ring all-gather within the host.
+ * Two-level all-reduce with one master rank per host. Each host runs a ring reduce-scatter and gathers the chunks at
+ * its master. The masters run a ring all-reduce of the complete vector. Then each master scatters the chunks on its
+ * host, and the host runs a ring all-gather.
  *
- * Cost: for m hosts of k ranks: 4(k − 1) + 2(m − 1) rounds of one message, instead of 2(mk − 1) of the flat ring. The
- * master sends (3(k − 1) / k + 2(m − 1) / m) · S bytes. Suitable for small and medium vectors on many hosts;
- * `twoLevelAllReduce` sends fewer bytes. Source: Jia et al., "Highly scalable deep learning training system with
+ * Cost: for m hosts of k ranks: 4(k − 1) + 2(m − 1) rounds of one message, instead of 2(mk − 1) rounds in a ring over
+ * all ranks. The master sends (3(k − 1) / k + 2(m − 1) / m) · S bytes. Suitable for small and medium vectors on many
+ * hosts; `twoLevelAllReduce` sends fewer bytes. Source: Jia et al., "Highly scalable deep learning training system with
  * mixed-precision: training ImageNet in four minutes", 2018.
  * @example
  * ```ts
@@ -38,7 +38,7 @@ export const mastersAllReduce: Algorithm = segmented({
     const host = hosts[hostIndex]!;
     const [local, size] = [host.indexOf(rank), host.length];
     const steps = Math.max(...hosts.map(({ length }) => length)) - 1;
-    // The chunk that a rank owns after the reduce-scatter phase of a ring.
+    // The chunk that the rank with local index `index` owns after the ring reduce-scatter.
     const held = (index: number): ElementRange => output(...chunkOf(elementCount, size, modulo(index + 1, size)));
     const whole = { region: "output", offset: 0 } as const;
     // A rank that is alone on its host has no ring within the host.

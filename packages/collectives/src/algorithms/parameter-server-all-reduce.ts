@@ -4,7 +4,7 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
 
 /**
  * All-reduce with one server, rank 0: every rank sends its vector to the server, and the server sends the sum to every
- * rank. A baseline for comparison. `directAllReduce` is the variant with one server per chunk, on each rank.
+ * rank. A baseline for comparison. In `directAllReduce`, each rank is the server for one chunk.
  *
  * Cost: 2 rounds of P − 1 messages at the server, which receives (P − 1) · S bytes and sends (P − 1) · S bytes. Source:
  * Li et al., "Scaling distributed machine learning with the parameter server", 2014.

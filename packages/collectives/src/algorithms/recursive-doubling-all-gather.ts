@@ -4,8 +4,8 @@ import { halvesOf, splitLevels, splitsOf } from "./halves.ts";
 
 /**
  * All-gather by recursive doubling, the reverse of `recursiveHalvingReduceScatter`. Groups merge in pairs, and each
- * rank sends the data of its group to a rank of the other group. If the merged group is odd, one rank sends two
- * messages, so that every rank has the result in ⌈log₂P⌉ rounds.
+ * rank sends the data of its group to a rank of the other group. If the merged group has an odd number of ranks, one
+ * rank sends two messages, so that every rank has the result in ⌈log₂P⌉ rounds.
  *
  * Cost: ⌈log₂P⌉ rounds. Every rank receives (P − 1) / P · S bytes for a result of S bytes. Every rank sends the same
  * number of bytes if P is a power of two, otherwise at most 1.5 times as many. Source: Thakur, Rabenseifner and Gropp,

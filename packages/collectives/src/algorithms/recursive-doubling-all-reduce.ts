@@ -7,8 +7,8 @@ import { type Algorithm, type ElementRange, input, output, scratch, type Step, w
  * result at the end. Ranks < Q exchange complete partial sums with partners at distance 1, 2, 4, …. A sum must not be
  * written to memory in use by a send, so sums alternate between the output and a scratch vector.
  *
- * Cost: 2⌈log₂P⌉ − ⌊log₂P⌋ rounds of S bytes: the minimum number of rounds, suitable for small vectors. The extra ranks
- * cost two rounds. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
+ * Cost: 2⌈log₂P⌉ − ⌊log₂P⌋ rounds of S bytes, the minimum number of rounds. Suitable for small vectors. Ranks ≥ Q, if
+ * any, add two rounds. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
  * MPICH", 2005.
  * @example
  * ```ts

@@ -7,7 +7,8 @@ import { halvingMessages, halvingRounds } from "./recursive-halving.ts";
  * Reduce-scatter by recursive halving, for any P (`halvingRounds`).
  *
  * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes; S / 2 bytes of scratch
- * memory. Source: Thakur, Rabenseifner and Gropp, 2005, for P = 2^k; uneven halves instead of their extra ranks.
+ * memory. Source: Thakur, Rabenseifner and Gropp, 2005, for P = 2^k; unlike there, groups of any size are split, into
+ * uneven halves if necessary.
  * @example
  * ```ts
  * const { rounds } = recursiveHalvingReduceScatter.schedule({ rank: 0, worldSize: 4, elementCount: 8 });
@@ -19,8 +20,8 @@ export const recursiveHalvingReduceScatter: Algorithm = {
   kind: "reduce-scatter",
   rankOrder: false,
   schedule: ({ rank, worldSize, elementCount }) => {
-    // The operand must not change. Sums are stored in scratch memory, which has room for the largest part of the
-    // chunks, about half.
+    // The operand must not change. Sums are stored in scratch memory, which has space for the larger half of the
+    // chunks.
     const [widest] = splitsOf(rank, worldSize);
     const scratchBegin = widest === undefined ? 0 : halvesOf(rank, widest).own[0];
     const rounds =

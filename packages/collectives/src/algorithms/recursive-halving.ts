@@ -6,12 +6,14 @@ import { halvesOf, splitLevels, splitsOf } from "./halves.ts";
 export type Chunks = readonly [from: number, to: number];
 
 /**
- * Returns the rounds after which every rank has the sum of its own chunk. A group of ranks splits into two parts. Each
- * rank sends the chunks of the other part to a rank of the other part, and continues with the chunks of its own part.
- * Odd groups are split unevenly, and one rank then receives two messages, so every rank participates for any P.
+ * Returns the rounds of a reduce-scatter by recursive halving. After the rounds, every rank has the sum of its own
+ * chunk. A group of ranks splits into two parts. Each rank sends the chunks of the other part to a rank of the other
+ * part, and continues with the chunks of its own part. Odd groups are split unevenly, and one rank then receives two
+ * messages, so every rank participates for any P.
  *
- * @param operand returns the memory of a range of chunks of the operand.
- * @param sums returns the memory for sums of a range of chunks; `isLast` is true for the final chunk.
+ * @param operand returns the memory for a range of operand chunks.
+ * @param sums returns the memory for the sums of a range of chunks. `isLast` is true in the last round, when the range
+ * is the rank's own chunk.
  */
 export const halvingRounds = (
   rank: number,

@@ -25,7 +25,7 @@ export const reduceScatterGatherReduce: Algorithm = segmented({
     const chunk = (of: (offset: number, count: number) => ElementRange, index: number): ElementRange =>
       of(...chunkOf(elementCount, worldSize, index));
     const whole = output(0, elementCount);
-    // Results are returned to the memory of the sent operands; on the root, to the output.
+    // Results are returned to the memory of the sent operands, except on the root, where this memory is the output.
     const operands = isRoot ? output : input;
     const sum = chunk(output, rank);
     const own = chunk(operands, rank);

@@ -14,7 +14,8 @@ import { halvingBranch, positionsOf } from "./binomial-tree.ts";
 import { splitLevels } from "./halves.ts";
 
 /**
- * Broadcast of a large vector: the root scatters P chunks along a binomial tree, then a ring all-gathers them.
+ * Broadcast of a large vector: the root scatters P chunks along a binomial tree, then all ranks all-gather the chunks
+ * along a ring.
  *
  * Cost: ⌈log₂P⌉ + P − 1 rounds; the root sends 2(P − 1) / P · S bytes, for any P. Source: Barnett et al.,
  * "Interprocessor collective communication library", 1994; Thakur et al., 2005.

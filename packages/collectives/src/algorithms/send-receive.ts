@@ -28,7 +28,8 @@ export const directSendReceive: Algorithm = {
     if (from !== undefined && from !== rank) steps.push({ action: "receive", combine: "replace", peer: from, target });
     return { algorithm: "send-receive", scratchElements: 0, rounds: withoutEmpty([steps]) };
   },
-  // Ranks do not know the destinations of other ranks. The cost is that of one shift around the ring of ranks.
+  // Ranks do not know the destinations of other ranks. The cost assumes that each rank sends to the next rank of a
+  // ring.
   cost: (parameters) => {
     const { worldSize, byteLength: bytes } = parameters;
     return costOfRounds(parameters, [

@@ -34,8 +34,7 @@ import { twoLevelAllToAll } from "./two-level-all-to-all.ts";
 
 /**
  * All algorithms. To add an algorithm, write a file, a row in this table and a row in docs/algorithms.md; the law tests
- * then cover the algorithm. If several algorithms have equal cost, the first in this table is chosen.
- *
+ * then cover the algorithm. If several algorithms have equal cost, the first algorithm in this table is chosen.
  * @example
  * ```ts
  * const barriers = algorithms.filter(({ kind }) => kind === "barrier");

@@ -14,21 +14,21 @@ import {
 import { ringAllReduce } from "./ring-all-reduce.ts";
 
 /**
- * Returns the number of chunks: one per local index that exists on every host, so the number of ranks of the smallest
- * host.
+ * Returns the number of chunks, which is the number of ranks on the smallest host: one chunk per local index that
+ * exists on every host.
  */
 const chunkCount = (hosts: readonly (readonly number[])[]): number => Math.min(...hosts.map((host) => host.length));
 
 /**
- * Two-level all-reduce: a reduce-scatter within each host, in rank order; then, for each chunk, a ring all-reduce
- * between the ranks of all hosts with the local index of the chunk; then an all-gather within each host. All rings run
+ * Two-level all-reduce: a reduce-scatter within each host in rank order, then one ring all-reduce per chunk across
+ * hosts, then an all-gather within each host. The ring for chunk i connects the ranks with local index i. All rings run
  * concurrently. On hosts larger than the smallest host, the extra ranks send operands and receive results, but own no
  * chunk.
  *
- * Cost: for m hosts of k ranks, P = mk: 2(m − 1) + 2 rounds; 2(P − 1) / P · S bytes per rank, of which 2(m − 1) / m · S
- * / k leave the host, 2(m − 1) / m · S per host: the bytes of a ring over all ranks, in 1/k of the rounds. Source: Jia
- * et al., "Highly scalable deep learning training system with mixed-precision: training ImageNet in four minutes",
- * 2018; Cho et al., "BlueConnect", 2019.
+ * Cost: for m hosts of k ranks, P = mk: 2(m − 1) + 2 rounds; 2(P − 1) / P · S bytes per rank. 2(m − 1) / m · S / k
+ * bytes per rank leave the host, so 2(m − 1) / m · S bytes per host. A ring over all ranks sends as many bytes, but
+ * needs about k times as many rounds. Source: Jia et al., "Highly scalable deep learning training system with
+ * mixed-precision: training ImageNet in four minutes", 2018; Cho et al., "BlueConnect", 2019.
  * @example
  * ```ts
  * const { rounds } = twoLevelAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8, hosts: [[0, 1], [2, 3]] });

@@ -22,7 +22,7 @@ const gridRows = (worldSize: number): Hosts => {
 };
 
 /**
- * Returns the ranks of `host` to which the rank with local index `local` relays chunks. On a sending host of `size`
+ * Returns the ranks of `host` to which a relay with local index `local` sends chunks. On a sending host of `size`
  * ranks, local rank i is the relay for all destinations whose local index is i modulo `size`. On hosts of equal size
  * each relay has one destination per host.
  */
@@ -44,9 +44,9 @@ const locate = (hosts: Hosts, rank: number): { index: number; host: readonly num
  * square grid are used instead.
  *
  * Cost: for m hosts of k ranks: (k − 1) + (m − 1) rounds of one message instead of mk − 1; ((k − 1) / k + (m − 1) / m)
- * · S bytes per rank for an operand of S bytes, of which (m − 1) / m · S leave the host, as in a pairwise exchange, in
- * messages k times as large. Each chunk is copied three times; scratch memory of 4S bytes. Source: Hwang et al.,
- * "Tutel: adaptive mixture-of-experts at scale", 2023 (two-dimensional hierarchical all-to-all).
+ * · S bytes per rank for an operand of S bytes. (m − 1) / m · S bytes per rank leave the host, as in a pairwise
+ * exchange, but in messages k times as large. Each chunk is copied three times; scratch memory of 4S bytes. Source:
+ * Hwang et al., "Tutel: adaptive mixture-of-experts at scale", 2023 (two-dimensional hierarchical all-to-all).
  * @example
  * ```ts
  * const { rounds } = twoLevelAllToAll.schedule({ rank: 0, worldSize: 4, elementCount: 8, hosts: [[0, 1], [2, 3]] });

@@ -29,14 +29,14 @@ import { ThreadTransport } from "../transport/thread-transport.ts";
 // Entry point of the companion thread of a rank in a world of several processes, started by `createProcessWorld`. The
 // companion owns the rank's sockets.
 
-/** Maximum time to wait for system calls of the rank's compute thread, which normally take much less. */
+/** Maximum time to wait for system calls of the rank's compute thread, which normally return much sooner. */
 const closingMilliseconds = 1000;
 
 const post = (event: CompanionEvent): void => parentPort!.postMessage(event);
 
 /**
- * Returns the connect command, or undefined if the companion ends before the command comes. Calls a callback for each
- * other command, which may come at any time.
+ * Returns the connect command, or undefined if the companion ends before the command arrives. Calls a callback for each
+ * other command, which may arrive at any time.
  */
 const commands = (
   onLost: (rank: number, reason: string, kind: LossKind) => void,
@@ -69,8 +69,8 @@ const codecOf = (
 };
 
 /**
- * Closes the express connections of the rank's compute thread. Waits until that thread does not use them, at most
- * `closingMilliseconds`.
+ * Closes the express connections of the rank's compute thread. Waits until the compute thread no longer uses the
+ * connections, at most `closingMilliseconds`.
  */
 const closeExpressSockets = async ({ expressSockets }: LinkListener, words: ExpressWords): Promise<void> => {
   const deadline = performance.now() + closingMilliseconds; // A terminated thread never releases the connections.
@@ -98,7 +98,8 @@ const run = async (input: CompanionInput): Promise<void> => {
     ...(insecure !== undefined && { insecure }),
     handsOver: tls === undefined && emulate === undefined && input.codec !== "always" && process.platform !== "win32",
     ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
-    // No cable can corrupt data on a loopback link, but a proxy or tunnel between its two ends may use a cable.
+    // A loopback link does not corrupt data, but a proxy or tunnel between its two ends may use a network that corrupts
+    // data.
     ...(settings.checksum === undefined && tls === undefined && isLoopback(listen ?? "127.0.0.1")
       ? { sums: "unless-direct" }
       : {}),

@@ -7,7 +7,9 @@ import { RankLanes } from "../lanes/rank-lanes.ts";
 /** A request in flight in one lane. */
 interface Running {
   readonly walk: Walk<number>;
-  /** The future that the request waits for, and the time at which the wait began. */
+  /**
+   * Future that the request waits for. Undefined: the request can start. `since` is the time at which the wait began.
+   */
   future: Future<unknown> | undefined;
   since: number;
 }
@@ -25,8 +27,8 @@ const runUnlessFailed = (body: () => void): void => {
 };
 
 /**
- * Executes a rank's requests until the world is closed: the main function of a companion thread. Blocks. Each lane has
- * at most one request in flight. If the request of one lane waits for a peer, the next lane continues; higher
+ * Main function of a companion thread: executes the rank's requests, and blocks until the world is closed. Each lane
+ * has at most one request in flight. If the request of one lane waits for a peer, the next lane continues; higher
  * priorities run first.
  */
 export const runCompanion = (connection: WorldConnection): void => {

@@ -5,7 +5,7 @@ import type { ControlBlock } from "../control-block/control-block.ts";
 import type { WorldConnection } from "../control-block/world-connection.ts";
 import { type LaneTransports, RankLanes } from "../lanes/rank-lanes.ts";
 
-/** Polls for a request for `pollingMilliseconds`. Returns whether a request was posted. */
+/** Polls for a request for at most `pollingMilliseconds`. Returns whether a request was posted. */
 const isNotifiedSoon = async (
   control: ControlBlock,
   seen: number,
@@ -39,13 +39,13 @@ const whenReady = async (control: ControlBlock, future: Future<unknown>): Promis
 const pollingMilliseconds = 0.5;
 
 /**
- * Executes a rank's requests until the world is closed or fails, over transports that cannot block: the main function
- * of a companion that owns sockets. Each lane has at most one request in flight; lanes run concurrently.
+ * Main function of a companion that owns sockets: executes the rank's requests, over transports that cannot block,
+ * until the world is closed or fails. Each lane has at most one request in flight; lanes run concurrently.
  *
- * @param turn schedules a callback in the next turn of the event loop. Pass it if the companion has a dedicated core.
- * The companion then polls for requests for a short time, because sleeping and waking would take longer than a small
- * request.
- * @returns when the world was closed.
+ * @param turn schedules a callback in the next turn of the event loop. Pass `turn` if the companion has a dedicated
+ * core. The companion then polls for requests for a short time, because sleeping and waking would take longer than a
+ * small request.
+ * @returns after the world was closed.
  * @throws the failure, after reporting it to the ranks of this process.
  */
 export const serveRequests = async (

@@ -27,7 +27,7 @@ import type { WorldConnection } from "./world-connection.ts";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Access of one rank to the control block: reads, writes and waits. */
+/** Reads and writes the control block for one rank, and waits for its events. */
 export class ControlBlock {
   readonly words: Int32Array;
   readonly rank: number;
@@ -45,8 +45,8 @@ export class ControlBlock {
     this.localRanks = localRanks;
     this.localIndex = localRanks.indexOf(rank);
     this.timeoutMilliseconds = timeoutMilliseconds;
-    // Polling is used only for events that come soon: a message of a peer, and a request completed by a companion that
-    // owns sockets. Threads of one rank wait for each other by sleeping.
+    // Polling is used only for events that usually happen soon: a peer's message arrives, or a companion that owns
+    // sockets completes a request. Threads of one rank wait for each other by sleeping.
     this.spins = { message: spins, request: 0, done: companionOnly ? spins : 0 };
   }
 
@@ -84,7 +84,7 @@ export class ControlBlock {
     return channels + (lane * count + this.localRanks.indexOf(rank)) * exchangeWords;
   }
 
-  /** Whether `peer` has published its part of an exchange in this lane that this rank has not begun. */
+  /** Whether `peer` has published its part for an exchange in this lane that this rank has not begun. */
   isAheadOf(lane: number, peer: number): boolean {
     const published = (rank: number): number =>
       Atomics.load(this.words, this.exchangeAt(lane, rank) + exchangeWord.shown);
@@ -160,8 +160,8 @@ export class ControlBlock {
 
   private fail(cause: FailureCause, tag: number): void {
     if (Atomics.compareExchange(this.words, stateWord.claimed, 0, 1) !== 0) {
-      // The first failure is kept. Another thread may still be writing the failure; the group must be unusable when
-      // this call returns.
+      // Only the first failure is recorded. Another thread may still be writing this failure, so wait until the group
+      // is unusable.
       Atomics.wait(this.words, stateWord.failed, 0, this.timeoutMilliseconds);
       return;
     }
@@ -189,7 +189,7 @@ export class ControlBlock {
     this.fail({ cause: "disagree", peer, text: difference }, tag);
   }
 
-  /** Makes the group unusable because of any error of a companion. The cause of a collective error is kept. */
+  /** Makes the group unusable because of any error. If the error is a `CollectiveError`, its cause is recorded. */
   failWith(error: unknown, tag: number): void {
     this.fail(causeOf(error, this.rank, this.timeoutMilliseconds), tag);
   }
@@ -201,7 +201,7 @@ export class ControlBlock {
 
   // Waiting.
 
-  /** Counts an event of `rank`, a rank of this process, and wakes threads that wait for the event. */
+  /** Increments the event count of `rank`, a rank of this process, and wakes the threads that wait for the event. */
   notify(rank: number, event: WakeEvent): void {
     const at = this.rankAt(this.localRanks.indexOf(rank)) + wakeEvents[event];
     Atomics.add(this.words, at, 1);
@@ -245,7 +245,7 @@ export class ControlBlock {
    * Blocks until `ready` returns true. The thread that makes `ready` true must notify the event. Polls before it
    * sleeps, if spinning is enabled for this event.
    *
-   * @returns false after the timeout. A failed or closed group ends the wait.
+   * @returns false after the timeout; true if `ready` returned true, or if the group has failed or was closed.
    */
   waitUntil(ready: () => boolean, event: WakeEvent, milliseconds: number = this.timeoutMilliseconds): boolean {
     if (this.isSoon(ready, event)) return true;
@@ -266,7 +266,7 @@ export class ControlBlock {
   }
 
   /**
-   * Variant of `waitUntil` that does not block: settles when the count of the event differs from `seen`, or after the
+   * Variant of `waitUntil` that does not block: resolves when the event count differs from `seen`, or after the
    * timeout.
    */
   async whenNotified(event: WakeEvent, seen: number, milliseconds: number): Promise<void> {

@@ -30,7 +30,7 @@ export class ExpressWords {
   }
 
   /**
-   * Marks the connections as in use, before reading and writing.
+   * Marks the connections as in use. Call this method before reading or writing.
    *
    * @returns false after the connections were closed, because their descriptors may now belong to other files.
    */

@@ -1,5 +1,5 @@
-// Words (i32) of the control block that all threads of a process share. Each region begins on its own 64-byte line, so
-// that threads waiting for different events do not share a cache line.
+// Words (i32) of the control block that all threads of a process share. Each region begins at a multiple of 64 bytes,
+// so that threads waiting for different events do not share a cache line.
 //
 //   state      first failure: claimed, recorded, length of its record; closed; then the record as text
 //   ranks      per rank of this process: wake events, groups, then its lanes of requests
@@ -33,8 +33,8 @@ export const stateWord = { claimed: 0, failed: 1, recordLength: 2, closed: 3, re
 export const channelWord = { sent: 0, slots: 1, returned: 32 } as const;
 /**
  * Word offsets of an exchange. A part is described by three words. Even and odd requests have separate words, so that
- * the last two parts can be read. The words are on another cache line than the counter polled by peers, because polling
- * between two stores would move the line to another core.
+ * the last two parts can be read. The words of the parts are not on the cache line of `shown`, the counter that peers
+ * poll, because a poll between two stores would move the line to another core.
  */
 export const exchangeWord = { shown: 0, parts: 16, bytes: 0, tag: 1, meaning: 2, ofPart: 3 } as const;
 export const laneWord = { posted: 0, done: 16, lock: 32, bytesSent: 48, requests: 64 } as const;
@@ -56,7 +56,7 @@ export const requestWord = {
   receivedRowsBytes: 14,
   /** Code of the algorithm name (see `algorithmNamed`), written by the thread that executes the request. */
   algorithm: 15,
-  /** 1: the request must not be executed yet. Cleared by the thread that posted the request. */
+  /** Flag: 1 while the request must not be executed yet. Cleared by the thread that posted the request. */
   held: 16,
 } as const;
 
@@ -74,8 +74,9 @@ export const sleepersWord = 1;
 export const companionBusyWord = 48;
 /**
  * Word offsets of the state of the express connections. `use`: 1 while the rank's compute thread uses the connections,
- * 2 after they are closed. The other words describe a wait of that thread: `waits`: 0, or the sequence number of the
- * wait; `peer`: the awaited rank; `tag` and `lane` of the request; `ended`: 1 if the peer has closed the connection.
+ * 2 after they are closed. The other words describe a wait of the compute thread. `waits`: the sequence number of the
+ * wait, or 0 if the thread does not wait. `peer`: the awaited rank. `tag` and `lane`: tag and lane of the request.
+ * `ended`: 1 if the peer has closed the connection.
  */
 export const expressWord = { use: 64, waits: 65, peer: 66, tag: 67, ended: 68, lane: 69 } as const;
 

@@ -15,10 +15,11 @@ export interface GroupState {
   readonly closed: boolean;
   /** Returns the first failure as an error of this thread's rank, or undefined if the group has not failed. */
   failure(): CollectiveError | undefined;
-  /** Returns the name of the collective with this tag, for error messages. Tag 0 is no collective. */
+  /** Returns the name of the collective with this tag, for error messages. Tag 0 means no collective. */
   nameOf(tag: number): string;
   /**
-   * Makes the group unusable for all ranks of this process, and wakes all waiting threads. The first failure is kept.
+   * Makes the group unusable for all ranks of this process, and wakes all waiting threads. Only the first failure is
+   * recorded.
    */
   failWith(error: unknown, tag: number): void;
   /** Like `failWith`, with the loss of a rank as the cause. */
@@ -57,7 +58,7 @@ export interface LocalRanksOptions extends RankMemory {
 
 /** Settings of a local rank that may become known only after all ranks have been found. */
 export interface LocalPreference {
-  /** Settings for the choice of algorithms. Default: all defaults. */
+  /** Settings for the choice of algorithms. Default: the default of each setting. */
   readonly preference?: Preference;
   /** Number of polls before a rank sleeps. Default: 0, which suits ranks that share cores. */
   readonly spins?: number;
@@ -90,7 +91,10 @@ export class LocalRanks {
   readonly #options: LocalRanksOptions;
   readonly #control: SharedArrayBuffer;
 
-  /** @throws ArgumentError as `checkRankMemory`, or if a local rank is not in the world. */
+  /**
+   * @throws ArgumentError if the memory is not shared, the module lacks a reduction, or a local rank is not in the
+   * world.
+   */
   constructor(options: LocalRanksOptions) {
     const { worldSize, ranks } = options;
     checkRankMemory(options);
@@ -104,8 +108,8 @@ export class LocalRanks {
   }
 
   /**
-   * Returns the argument of `joinWorld` for rank `rank`, and of `serveRequests` for the companion of that rank. The
-   * value can be posted to a worker.
+   * Returns the connection that `joinWorld` takes for rank `rank`, and that `serveRequests` takes for the companion of
+   * that rank. The connection can be posted to a worker.
    */
   connection(
     rank: number,

@@ -2,7 +2,7 @@ import type { WasmMemory, WasmModule } from "@skein/tensor-core/backend";
 import type { Facts } from "../facts.ts";
 import type { SelectionOptions } from "../select.ts";
 
-/** Settings for the choice of algorithms that do not depend on the request. They are equal on all ranks. */
+/** Settings for the choice of algorithms that do not depend on the request. These settings are equal on all ranks. */
 export type Preference = Pick<SelectionOptions, "hosts" | "link" | "order">;
 
 /** One end of an express connection, which a rank's compute thread reads and writes. */
@@ -15,8 +15,8 @@ export interface ExpressEnd {
 }
 
 /**
- * All values that a thread needs to join a world. They are shared memory and numbers, so the connection can be posted
- * to a worker.
+ * All values that a thread needs to join a world. The values are shared memory, WebAssembly modules and plain data, so
+ * the connection can be posted to a worker.
  */
 export interface WorldConnection {
   readonly control: SharedArrayBuffer;
@@ -24,7 +24,7 @@ export interface WorldConnection {
   readonly kernels: WasmModule | "none";
   readonly rank: number;
   readonly worldSize: number;
-  /** Ranks that are threads of this process, including this one. */
+  /** Ranks that are threads of this process, including this rank. */
   readonly localRanks: readonly number[];
   /** Whether only the companion can execute requests, because only the companion owns the sockets. */
   readonly companionOnly: boolean;
@@ -32,7 +32,7 @@ export interface WorldConnection {
   readonly spins: number;
   readonly preference: Preference;
   /**
-   * Byte offset in `memory` of the exchange parts, the operands of small requests between threads. Absent: no
+   * Byte offset in `memory` of the exchange parts, which are the operands of small requests between threads. Absent: no
    * exchanges.
    */
   readonly exchangeParts?: number;

@@ -7,14 +7,15 @@ import { encodeHeader, type FrameHeader, frameFlags, headerBytes } from "../wire
 import { FrameReader } from "../wire/frame-reader.ts";
 
 /**
- * Maximum number of bytes that a rank sends to each other rank for one express request. Up to a quarter of a MiB, the
- * rank's compute thread is faster than its companion, but a thread that copies data does not compute.
+ * Maximum number of bytes that a rank sends to each other rank for one express request. The rank's compute thread is
+ * faster than the companion up to 256 KiB, but the compute thread cannot compute while it copies data.
  */
 export const expressBytes = 65_536;
 /** Maximum number of requests per lane for which a rank has sent its own part, but not received all parts. */
 export const maxStarted = 16;
 // A peer sends its part of a later request only after it has received this rank's part of earlier requests. So a peer
-// is at most `maxStarted` requests ahead of this rank, and this rank at most `maxStarted` ahead of the slowest peer.
+// is at most `maxStarted` requests ahead of this rank, and this rank is at most `maxStarted` requests ahead of the
+// slowest peer.
 const maxKept = 2 * maxStarted;
 
 /** Non-blocking socket calls of the operating system. A call that would block throws EAGAIN. */
@@ -44,14 +45,15 @@ const staging = new Uint8Array(65_536);
 const wouldWait = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "EAGAIN";
 
 /**
- * Frames to and from one peer over a socket that the calling thread reads and writes without blocking. Bytes that the
- * system does not accept immediately are buffered; received bytes stay in the system until `look` reads them.
+ * Sends frames to one peer and receives frames from that peer over a socket, without blocking the calling thread. Bytes
+ * that the operating system does not accept immediately are buffered. Received bytes stay in the operating system until
+ * `look` reads them.
  *
  * Cost: two system calls per message and its response, 3 to 6 µs each, and a copy of the sent and received bytes.
  */
 export class ExpressConnection {
   readonly peer: number;
-  /** Whether the peer has closed the connection. All bytes sent by the peer before have been received. */
+  /** Whether the peer has closed the connection. All bytes that the peer sent before it closed have been received. */
   ended = false;
   readonly #fd: number;
   readonly #runtime: Pick<ExpressRuntime, "read" | "write">;

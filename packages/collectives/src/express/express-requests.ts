@@ -18,9 +18,9 @@ export const expressName = "express";
 const maxRanks = 8;
 /** Time that a rank with a dedicated core polls before it sleeps. */
 const lookingMilliseconds = 1;
-/** Duration of the first sleep. */
+/** Duration of a waiting thread's first sleep. */
 const firstRestMilliseconds = 0.05;
-/** Maximum duration of a sleep. */
+/** Maximum duration of a waiting thread's sleep. */
 const longestRestMilliseconds = 1;
 
 /** A request executed by the rank's compute thread. */
@@ -82,18 +82,19 @@ const touches = (region: Uint8Array, { input, output }: ExpressRequest): boolean
 
 /**
  * Small requests of a rank, executed by its compute thread over express connections. Each member of the group sends its
- * complete input to every other member, and every member combines the inputs in rank order, with the same bits as any
- * other algorithm. For a reduce, only the root receives and combines inputs; other ranks receive empty messages,
- * because a rank must not run further ahead of its peers than their buffers allow. One round: a rank sends its bytes
- * when it starts the request, and the other ranks need no more from it, so the rank delays no other rank while it
- * computes.
+ * complete input to every other member, and every member combines the inputs in rank order, so the result has the same
+ * bits as with any other algorithm in rank order. For a reduce, only the root receives and combines inputs. The other
+ * ranks receive empty messages, so that no rank runs further ahead of its peers than their buffers allow. There is only
+ * one round: a rank sends its input when it starts the request. The other ranks need nothing else from this rank, so
+ * they do not wait while it computes.
  *
  * The choice of express requests depends only on values that are equal on all ranks. Express requests of one lane
  * complete in the order in which they were started. Each express request begins after the companion has executed all
- * earlier requests of the lane. Later requests of the companion may overtake an express request, unless they share
- * memory with it.
+ * earlier requests of the lane. A later request of the companion may overtake an express request, unless the two
+ * requests share memory.
  *
- * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S for a reduce; S is at most 64 KiB and P at most 8.
+ * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S bytes for a reduce. S is at most 64 KiB, and P is at
+ * most 8.
  */
 export class ExpressRequests {
   bytesSent = 0;
@@ -148,7 +149,10 @@ export class ExpressRequests {
     return this.find(id)?.tag;
   }
 
-  /** Returns the number of the express request for which a request of the companion waits, or undefined. */
+  /**
+   * Returns the number of the express request that a held request of the companion waits for. Undefined: the
+   * companion's request is not held.
+   */
   heldBy(sequence: number, lane: Lane): number | undefined {
     return this.held.find((entry) => entry.lane === lane && entry.sequence === sequence)?.until;
   }
@@ -169,7 +173,7 @@ export class ExpressRequests {
     return this.queues[lane.index]!.findLast((entry) => regions.some((region) => touches(region, entry)))?.id;
   }
 
-  /** Holds request `sequence` of the companion, which was posted as held, until express request `until` is done. */
+  /** Delays request `sequence`, which was posted to the companion as held, until express request `until` is done. */
   hold(lane: Lane, sequence: number, until: number): void {
     this.held.push({ lane, sequence, until });
     this.advance();
@@ -231,14 +235,14 @@ export class ExpressRequests {
   }
 
   /**
-   * Publishes for the companion the peer for which request `id` waits.
+   * Publishes the peer that request `id` waits for, so that the companion can check the timeout.
    *
    * @param published previous return value.
    * @returns a description of the published wait; empty if there is no wait.
    */
   private publishWait(id: number | undefined, published: string): string {
     const entry = id === undefined ? undefined : this.find(id);
-    const first = entry && this.queues[entry.lane.index]![0]!; // Parts of this request come first.
+    const first = entry && this.queues[entry.lane.index]![0]!; // Parts of the first request arrive first.
     const missing = first?.isStarted === true ? this.missingOf(first) : undefined;
     const now = missing === undefined ? "" : `${first!.id} ${missing.peer} ${missing.ended}`;
     if (now === published) return published;

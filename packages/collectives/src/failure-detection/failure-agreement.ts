@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { FailureReport } from "./failure-report.ts";
 
-/** Cause of a world's failure: the final report of the chain of reports, and the rank that sent that report. */
+/** Cause of a world's failure: the last report in the chain of reports, and the rank that sent that report. */
 export interface FailureDecision extends FailureReport {
   readonly reporter: number;
 }
@@ -20,14 +20,14 @@ export interface FailureAgreementOptions {
 }
 
 /**
- * Default of `graceMilliseconds`. A report needs less time on any network, and the launcher of the ranks waits longer
- * than this for the failed rank to report its own failure.
+ * Default of `graceMilliseconds`. A report arrives within this time on any network. The launcher waits longer for a
+ * failed rank to report its own failure.
  */
 export const defaultGraceMilliseconds = 300;
 
 /**
- * Whether reports of other ranks cannot change the decision. If two ranks disagree, it is unknown which rank is right;
- * a signed revocation list is always right.
+ * Whether a report is final, so that reports of other ranks cannot change the decision. If two ranks disagree, no other
+ * report shows which rank is right. If a rank is revoked, the report is correct, because a revocation list is signed.
  */
 const isCertain = ({ kind }: FailureReport): boolean => kind === "disagree" || kind === "revoked";
 
@@ -72,14 +72,14 @@ export class FailureAgreement {
     if (this.hasStarted) return;
     this.#begin({ ...report, reporter: from });
     const waiting = this.#options.waiting();
-    // A rank that waits for another rank is not the cause, and reports the rank it waits for.
+    // A rank that waits for another rank is not the cause of the failure, and reports the rank it waits for.
     if (report.kind !== "timeout" || waiting === undefined) return;
     const own: FailureReport = { kind: "timeout", rank: waiting.peer, tag: waiting.tag, reason: "it waits too" };
     this.#reports.set(this.#options.rank, own);
     this.#options.broadcast(own);
   }
 
-  /** Decides immediately after a report from the process that watches the ranks: a rank is lost. */
+  /** Decides immediately, because the process that watches the ranks reports that a rank is lost. */
   decide(report: FailureReport): void {
     if (this.#decided) return;
     if (!this.#reports.has(this.#options.rank)) this.#options.broadcast(report);

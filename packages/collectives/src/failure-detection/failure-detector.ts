@@ -6,8 +6,7 @@ export interface WatchedConnection {
   /** Returns the time at which the last data was received from the peer. */
   heardAt(): number;
   /**
-   * Returns the time at which data was last sent that the peer counts as a sign of life. Default: the time of the last
-   * ping.
+   * Returns the time of the last sent data that the peer counts as a sign of life. Default: the time of the last ping.
    */
   sentAt?(): number;
   /** Sends a ping. */
@@ -25,21 +24,21 @@ interface Watch {
   pingedAt: number;
   suspected: boolean;
   /**
-   * Whether the silence exceeded the limit at the last check, directly after a time during which this side did not
-   * listen.
+   * Whether the silence exceeded the limit at the last check, but the peer was not reported as lost, because this side
+   * had not listened for some time before that check.
    */
   overdue: boolean;
 }
 
 /**
- * Watches the peers of one thread's connections, using only times: sends signs of life, suspects a peer after some
- * silence, and reports the peer as lost after longer silence. Control connections (per process) and data links (per
- * rank) are watched in the same way.
+ * Watches the peers of one thread's connections, using only times: sends pings, suspects a peer after some silence, and
+ * reports the peer as lost after longer silence. Control connections (per process) and data links (per rank) are
+ * watched in the same way.
  *
  * Time without checks, because this thread was busy or its process was stopped, does not count as silence of a peer.
- * Bytes of the peer may still be unread in the system, so no peer is lost in the first check after such a time. A peer
- * that is heard at least every `lossMilliseconds` minus one interval is never lost. A silent peer is lost within
- * `lossMilliseconds` of listening plus one interval between checks.
+ * The operating system may still have unread bytes of the peer, so the first check after such a time does not report
+ * any peer as lost. A peer that sends data at least every `lossMilliseconds` minus one interval is never reported as
+ * lost. A silent peer is reported as lost within `lossMilliseconds` of listening plus one interval between checks.
  *
  * Silence is one of five kinds of evidence. Each kind is handled in one place:
  *
@@ -66,7 +65,7 @@ export class FailureDetector {
   }
 
   /**
-   * Watches a peer. The peer counts as heard now.
+   * Watches a peer. The peer's silence is measured from now on.
    *
    * @returns a function that ends the watch.
    */

@@ -1,8 +1,8 @@
-/** Report that a rank sends to all other ranks when it gives up a world; `rank` is the blamed rank. */
+/** Report that a rank sends to all other ranks when its world has failed. `rank` is the blamed rank. */
 export interface FailureReport {
   /**
-   * `lost`: the rank is gone or was cut off. `timeout`: it did not join in time. `disagree`: it sent another collective
-   * than expected. `revoked`: its certificate was revoked.
+   * `lost`: the rank is gone or was cut off. `timeout`: the rank did not join in time. `disagree`: the rank started a
+   * different collective than expected. `revoked`: the rank's certificate was revoked.
    */
   readonly kind: "lost" | "timeout" | "disagree" | "revoked";
   readonly rank: number;
@@ -11,7 +11,7 @@ export interface FailureReport {
 }
 
 const longestReason = 2000;
-/** Maximum size of an encoded report, in bytes; each character of the reason may take six bytes. */
+/** Maximum size of an encoded report, in bytes. Each character of the reason may take six bytes. */
 export const longestFailureReport = 16_384;
 
 /**

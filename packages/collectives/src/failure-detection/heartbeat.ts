@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Heartbeat intervals and loss times; equal for control connections and data links. */
+/** Heartbeat intervals and loss times, equal for control connections and data links. */
 export interface Heartbeat {
   /** Maximum time without sent data before a ping is sent. */
   readonly intervalMilliseconds: number;
@@ -31,9 +31,9 @@ const signsPerLoss = 4;
 export interface Patience {
   /** Maximum time that a rank waits for another rank in a collective. */
   readonly timeoutSeconds: number;
-  /** Silence after which a process or a link counts as lost. Default: 15, or `timeoutSeconds` if that is less. */
+  /** Silence after which a process or a link counts as lost. Default: 15 s, or `timeoutSeconds` if this is less. */
   readonly silenceSeconds?: number | undefined;
-  /** Interval of heartbeats. Default: 1, or a fourth of the silence if that is less. */
+  /** Interval of heartbeats. Default: 1 s, or a fourth of the silence if this is less. */
   readonly heartbeatSeconds?: number | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface Patience {
 export const silenceSecondsOf = ({ silenceSeconds, timeoutSeconds }: Patience): number =>
   silenceSeconds ?? Math.min(defaultHeartbeat.lossMilliseconds / 1000, timeoutSeconds);
 
-/** Derives the heartbeat of all connections of a job from its time limits. All connections use this function. */
+/** Computes the heartbeat from a job's time limits. All connections of the job use this heartbeat. */
 export const heartbeatOf = (patience: Patience): Heartbeat => {
   const silence = silenceSecondsOf(patience);
   const { intervalMilliseconds, stuckMilliseconds } = defaultHeartbeat;
@@ -60,10 +60,13 @@ export const heartbeatOf = (patience: Patience): Heartbeat => {
   };
 };
 
-/** Returns the silence after which a peer is suspected and the user is notified. */
+/** Returns the silence, in milliseconds, after which a peer is suspected and the user is notified. */
 export const suspectMilliseconds = ({ lossMilliseconds }: LinkHeartbeat): number => lossMilliseconds / 3;
 
-/** Returns the interval between checks: half a heartbeat interval, and at most half the time until suspicion. */
+/**
+ * Returns the interval between checks in milliseconds: half a heartbeat interval, and at most half the time until
+ * suspicion.
+ */
 export const lookMilliseconds = ({ intervalMilliseconds, lossMilliseconds }: LinkHeartbeat): number =>
   Math.min(intervalMilliseconds / 2, lossMilliseconds / 6);
 

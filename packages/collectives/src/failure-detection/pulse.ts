@@ -18,8 +18,8 @@ export const openPulse = (): Pulse => {
 /**
  * Returns a function that returns the number of milliseconds since the last beat.
  *
- * Between two calls, at most `longestGapMilliseconds` count, because during a longer gap this thread was stopped, and
- * the other thread may have been stopped at the same time.
+ * The time between two calls counts as at most `longestGapMilliseconds`. A longer gap means that this thread was
+ * stopped, and the other thread may have been stopped at the same time.
  */
 export const pulseReader = (
   beats: Int32Array,

@@ -31,7 +31,7 @@ const regionAt = (words: Int32Array, at: number, memory: ArrayBufferLike): Uint8
 const covers = (done: number, sequence: number): boolean => ((done - sequence) | 0) >= 0;
 
 /**
- * Queue of the requests of one rank and priority, in shared memory. The rank's compute thread posts requests, and the
+ * Queue of one rank's requests with one priority, in shared memory. The rank's compute thread posts requests, and the
  * thread with the lock executes the next request. Requests complete in the order in which they were posted.
  */
 export class Lane {
@@ -87,7 +87,9 @@ export class Lane {
     return this.floats[(this.base + laneWord.bytesSent) / 2]!;
   }
 
-  /** Locks this lane, so that this thread executes its requests. Returns false if another thread has the lock. */
+  /**
+   * Locks this lane, so that this thread executes the lane's requests. Returns false if another thread has the lock.
+   */
   tryLock(): boolean {
     return Atomics.compareExchange(this.control.words, this.base + laneWord.lock, 0, 1) === 0;
   }
@@ -176,8 +178,8 @@ export class Lane {
   }
 
   /**
-   * Returns the oldest pending request. The lane must be locked by this thread. Called for every request, some of which
-   * take microseconds, so it allocates only the result.
+   * Returns the oldest pending request. The lane must be locked by this thread. Allocates only the result, because some
+   * requests take only microseconds.
    */
   next(): NextRequest {
     const { words } = this.control;

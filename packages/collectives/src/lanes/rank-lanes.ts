@@ -16,7 +16,10 @@ import { Lane } from "./lane.ts";
 export interface LaneTransports {
   readonly transports: readonly Transport[];
   readonly memory: MessageMemory;
-  /** Returns collectives that need no schedule. The first of them that supports a request executes it. */
+  /**
+   * Returns native collectives, which need no schedule. The first native collective that supports a request executes
+   * the request.
+   */
   readonly natives?: ((arithmetic: Arithmetic) => readonly NativeCollectives[]) | undefined;
 }
 

@@ -29,7 +29,7 @@ export interface RequestExecutorParts {
   readonly natives: readonly NativeCollectives[];
 }
 
-/** Returns the number of elements of a request, `n` of the table in `CollectiveRequest`. */
+/** Returns the number of elements of a request: `n` in the table of `CollectiveRequest`. */
 const elementsOf = (request: CollectiveRequest, worldSize: number): number => {
   const elements = request.input.byteLength / bytesPerElement[request.dtype];
   return request.kind === "reduce-scatter" || request.kind === "all-to-all" ? elements / worldSize : elements;
@@ -41,7 +41,7 @@ interface Selector {
 }
 
 /**
- * Returns the plan of an agreement. Its algorithm is fixed and does not depend on this rank's preferences, because
+ * Returns the plan of an agreement. The algorithm is fixed and does not depend on this rank's preferences, because
  * agreements detect different preferences.
  */
 const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport): Planned => ({
@@ -61,7 +61,7 @@ interface Planned {
   readonly algorithm: string;
 }
 
-/** A cached plan, with the fields that determine it in addition to group, kind and bytes. */
+/** A cached plan, and the request fields that determine the plan in addition to group, kind and bytes. */
 interface CachedPlan extends Planned {
   readonly dtype: DType;
   readonly root: number | undefined;
@@ -145,7 +145,7 @@ export class RequestExecutor {
     const { natives, preference, transport } = this.parts;
     if (groupOf(request.tag) !== 0 || kindOf(request.tag) === "agreement") return undefined;
     const bytes = Math.max(request.input.byteLength, request.output.byteLength);
-    // Some engines sum in another order, which changes no bits only for sums of two operands.
+    // Some native collectives do not sum in rank order. Only sums of two operands have the same bits in every order.
     const anyOrder = !combiningKinds.has(request.kind) || transport.worldSize <= 2 || preference.order === "any";
     for (const native of natives)
       if ((native.rankOrder || anyOrder) && bytes > native.schedulesUpTo && native.covers(request)) return native;
@@ -213,7 +213,7 @@ export class RequestExecutor {
     return made;
   }
 
-  /** Returns the preference for a group, with hosts as rank numbers of the group. */
+  /** Returns the preference for a group. Ranks in `hosts` are numbered within the group. */
   private preferenceOf(group: number): Preference {
     const { preference, control } = this.parts;
     if (group === 0 || preference.hosts === undefined) return preference;

@@ -22,8 +22,9 @@ export interface AcceptedSocket {
 }
 
 /**
- * Result of offering a socket to its link. Accepted: a number in `received` means that the socket continues a broken
- * connection, after that number of received frames. Refused: with the reason.
+ * Result of offering a socket to its link. If the link accepts the socket and `received` is a number, the socket
+ * continues a broken connection after that number of received frames. If the link refuses the socket, `refused` is the
+ * reason.
  */
 export type Taken =
   | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }
@@ -41,9 +42,9 @@ export interface SocketTaker {
 export const requestBytes = 32_768;
 
 /**
- * Authenticates the other end of an accepted connection: a hello, the proof that it knows the job's secret, then a link
- * request. A peer receives a welcome. A process of another job receives the reason, and its connection is closed within
- * a second. Other connections are dropped without a reason.
+ * Authenticates the other end of an accepted connection. The other end sends a hello, a proof that it knows the job's
+ * secret, and a link request. A peer receives a welcome. A process of another job receives the reason for the refusal,
+ * and its connection is closed within a second. Other connections are dropped without a reason.
  *
  * @returns a function that aborts the handshake.
  */
@@ -135,7 +136,7 @@ export const acceptSocket = (
     else if (type === "proof" && now === "proof") prove(payload);
     else if (type === "join" && now === "join") judge(seals!.opener.open(type, payload));
     // The peer detected that this side does not know the peer's secret. The peer's message is not authenticated, so the
-    // error does not quote it.
+    // error does not quote this message.
     else if (type === "refuse" && now === "proof") drop(mismatchError(identity.rank, remote, secretUnknown));
     else drop(garbage(new Error(`it sent an unexpected ${type} frame`)));
   };

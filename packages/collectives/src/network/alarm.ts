@@ -4,6 +4,6 @@
  */
 export const alarmWords = 3;
 export const armedAt = 0;
-/** Index of the due time: the last 32 bits of microseconds since the epoch. */
+/** Index of the due time: the lowest 32 bits of the number of microseconds since the epoch. */
 export const dueAt = 1;
 export const firedAt = 2;

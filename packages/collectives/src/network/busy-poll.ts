@@ -5,7 +5,7 @@ import type { Clock } from "../clock.ts";
  * occupies a core.
  *
  * @param turn calls back in the next turn of the event loop, like `setImmediate`.
- * @returns a function that makes the event loop poll for `milliseconds` from the call.
+ * @returns a function that makes the event loop poll for `milliseconds` after each call.
  */
 export const busyPoll = (turn: (call: () => void) => void, milliseconds: number, clock: Clock): (() => void) => {
   let until = 0;

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 
-/** A queue of actions. Actions run in order, and none runs before its due time. */
+/** Queue of actions that run in order, each at its due time or later. */
 export class DelayLine {
   readonly #clock: Clock;
   readonly #waiting: { readonly due: number; readonly act: () => void }[] = [];
@@ -12,8 +12,8 @@ export class DelayLine {
   }
 
   /**
-   * Returns the current time; during an action of this line, the due time of the action. A timer that fires late then
-   * delays only that action, not the later actions that the action causes.
+   * Returns the current time or, while an action runs, the due time of this action. A timer that fires late then delays
+   * only this action, not the later actions that this action queues.
    */
   now(): number {
     return this.#acting ?? this.#clock.now();

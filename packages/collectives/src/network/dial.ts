@@ -45,8 +45,8 @@ export interface DialledSocket {
   readonly welcome: LinkRequest;
 }
 
-// Time of refused connections after which a process counts as ended. A process that has ended refuses all connections;
-// a proxy that restarts refuses connections only briefly.
+// If connections to a process are refused for this time, the process counts as ended. If a process has ended, its host
+// refuses all connections. A proxy that restarts refuses connections only briefly.
 const refusedMilliseconds = 1500;
 
 /**
@@ -95,7 +95,7 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
  * Connects to a peer again, to continue a link whose connection broke. Retries until the peer responds, or until
  * connections have been refused for `refusedMilliseconds`.
  *
- * @param resume called before each attempt.
+ * @param resume returns the state from which the link continues. Called before each attempt.
  * @throws the errors of `dialPeer`.
  */
 export const redialPeer = async (

@@ -5,17 +5,17 @@ import { DelayLine } from "./delay-line.ts";
 import { FrameCopies } from "./frame-copies.ts";
 import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
 
-/** Emulation of one direction of a pair of ranks: the frames that this rank sends to one peer. */
+/** Emulation of one link direction: the frames that this rank sends to one peer. */
 export interface EmulatedDirection {
-  /** Bandwidth in bytes per second. Default: that of the real link. */
+  /** Bandwidth in bytes per second. Default: the bandwidth of the real link. */
   readonly bytesPerSecond?: number;
   /** Latency in seconds. Default: 0. */
   readonly latencySeconds?: number;
   /** Maximum extra delay per frame in seconds, uniformly distributed. Frames never overtake each other. Default: 0. */
   readonly jitterSeconds?: number;
   /**
-   * Whether this link uses the shared outgoing line and the shared incoming line of this rank, on which the frames of
-   * all such links follow one another, as on one network card per rank. Default: false, separate lines for this link.
+   * Whether this link uses this rank's shared outgoing line and shared incoming line, like links that share one network
+   * card. Frames of all links with this setting follow one another. Default: false, separate lines for this link.
    */
   readonly sharesLine?: boolean;
   /** Time at which the cable is cut, in seconds from now. Later frames are dropped without an error. Default: never. */
@@ -38,11 +38,11 @@ export interface EmulationOptions {
  * latency + S / bandwidth after it was sent (Hockney's α + S·β), plus the time of its last frame on the real link.
  * Control frames interleave with data frames, like small flows.
  *
- * A frame on a shared incoming line occupies that line as long as the outgoing line, and at the same time except for
- * the latency. Frames of one sender therefore do not wait on the incoming line; frames of two senders wait for each
- * other.
+ * A frame occupies a shared incoming line for as long as the outgoing line, later by the latency. Therefore frames from
+ * one sender do not wait on the incoming line, but frames from two senders wait for each other.
  *
- * Exact in the clock's time. In real time, as exact as the clock's timers, and never faster than the real link.
+ * The emulation is exact in the clock's time. In real time, the emulation is as exact as the clock's timers, and never
+ * faster than the real link.
  *
  * Cost: a copy of each frame. Source of the model: Hockney, "The communication challenge for MPP", 1994.
  * @throws ArgumentError if a bandwidth is not positive, or a time is negative.
@@ -175,7 +175,7 @@ class EmulatedLink implements Link {
   }
 
   hurry(): void {
-    // Payloads may change as soon as they have been sent.
+    // Nothing to do, because payloads may be changed as soon as they have been sent.
   }
 
   ping(): void {

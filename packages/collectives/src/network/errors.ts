@@ -16,7 +16,7 @@ export type RefusalCode = (typeof refusalCodes)[number];
 /** Codes of refusals that retrying does not resolve. */
 export type MismatchCode = Exclude<RefusalCode, "link-rank-taken" | "link-session">;
 
-/** A rank refused the link of a rank that does not belong to its job. Both ranks report the reason. */
+/** A rank refused a link, because the other rank does not belong to its job. Both ranks report the reason. */
 export class LinkRefusedError extends SkeinError {
   override name = "LinkRefusedError";
 
@@ -36,7 +36,10 @@ export class LinkRefusedError extends SkeinError {
   }
 }
 
-/** A link slot is, or was, taken by an earlier process. After that process is gone, the same ranks can link. */
+/**
+ * An earlier process still uses the link slot, or the link to continue no longer exists. After the earlier process has
+ * ended, the same ranks can link.
+ */
 export class LinkBusyError extends SkeinError {
   override name = "LinkBusyError";
 

@@ -9,13 +9,13 @@ export interface FineClock extends Clock {
 }
 
 /**
- * Time in milliseconds by which the alarm is set before a call is due, equal to its usual delay. The event loop polls
+ * Time by which the alarm is set before a call is due, because the alarm usually fires this late. The event loop polls
  * for the remaining time.
  */
 const earlyMilliseconds = 0.12;
 /**
- * Maximum duration of an alarm. The alarm is set again for later calls, because alarm times are 32-bit numbers of
- * microseconds.
+ * Maximum duration of an alarm, because alarm times are 32-bit numbers of microseconds. For a call that is due later,
+ * the alarm is set again.
  */
 const longestMilliseconds = 600_000;
 
@@ -64,7 +64,7 @@ export const openFineClock = (): FineClock => {
     const { async, value } = Atomics.waitAsync(words, firedAt, seen);
     if (async) await value;
     if (closed) return;
-    void listen(Atomics.load(words, firedAt)); // Before `fire`, which may set an alarm that fires while it runs.
+    void listen(Atomics.load(words, firedAt)); // Before `fire`, which may set an alarm that fires immediately.
     setFor = Infinity;
     fire();
   };

@@ -15,7 +15,10 @@ export const frameCodec = (codec: LosslessCodec, codes: (dtype: CodedDType) => b
   decode: (coded, target) => codec.decode(coded, target),
 });
 
-/** Returns nearly Gaussian elements, for which the codec is designed: sums of uniform numbers, equal in every run. */
+/**
+ * Returns nearly Gaussian elements (sums of uniform numbers), for which the codec is designed. The elements are equal
+ * in every run.
+ */
 const sample = (dtype: CodedDType, bytes: number): Uint8Array => {
   let state = 1;
   const uniform = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32 - 0.5;
@@ -55,8 +58,9 @@ export const measureCodec = (
 };
 
 /**
- * Returns a function that decides for a dtype whether a link should encode its frames: whether the measured codec
- * shortens message times on this host. Always false if the link's speed is unknown.
+ * Returns a function that decides whether a link should encode frames with a given dtype. The function returns true if
+ * the codec, as measured on this host, shortens message times. The function always returns false if the link's speed is
+ * unknown.
  */
 export const codesThatPay = (
   codec: LosslessCodec,

@@ -8,8 +8,8 @@ import { farewellMilliseconds } from "../failure-detection/goodbye.ts";
 import type { LinkReceiver } from "./link.ts";
 
 /**
- * A frame on one socket, including frames used by the link itself: hello, welcome and refuse before the link is open;
- * ping and bye.
+ * A frame on one socket. Includes the frames of the link itself: hello, welcome and refuse before the link is open, and
+ * later ping and bye.
  */
 export interface SocketFrame extends Omit<FrameHeader, "length"> {
   readonly type: FrameType;
@@ -44,8 +44,8 @@ const waitingFrames = 256;
 const empty = new Uint8Array(0);
 
 /**
- * Frames over one socket. Payloads travel only from the accepting to the dialing side, because in Node only a dialed
- * socket can read into given memory. Control frames travel in both directions.
+ * Sends and receives frames over one socket. Payloads travel only from the accepting to the dialing side, because in
+ * Node only a dialed socket can read into given memory. Control frames travel in both directions.
  *
  * Payloads are not copied in JavaScript: the system reads a large payload directly into its target, and writes it
  * directly from the sender's memory.
@@ -55,11 +55,11 @@ export class FrameSocket {
   headerOnly: boolean;
   /** Time at which the last data was received from the peer. */
   heardAt: number = performance.now();
-  /** Bytes written to the socket that the system has not accepted yet. */
+  /** Number of bytes written to the socket that the system has not accepted yet. */
   outstanding = 0;
   readonly #checksum: Checksum;
   readonly #reader: FrameReader;
-  /** Whether the connection itself broke. False if invalid bytes were received over it. */
+  /** Whether the connection itself broke. False if invalid bytes were received over the connection. */
   broken = false;
   /** Whether the peer has closed the connection in an orderly way (FIN), but without a goodbye. */
   finished = false;
@@ -70,7 +70,7 @@ export class FrameSocket {
   #byeSent = false;
   #byeReceived = false;
   #closed = false;
-  #end: { readonly error: Error | undefined } | undefined; // Not reported yet.
+  #end: { readonly error: Error | undefined } | undefined; // End, if not reported to the receiver yet.
 
   constructor(options: FrameSocketOptions) {
     this.#checksum = options.checksum;

@@ -39,13 +39,13 @@ export interface LinkRequest extends LinkIdentity {
    */
   readonly from?: string | undefined;
   /**
-   * In a welcome: whether the connection is directly between two processes of this machine, so that it ends only when
-   * one of the processes ends.
+   * Whether the connection is directly between two processes of this machine, so that the connection ends only when one
+   * of the processes ends. Present only in a welcome.
    */
   readonly direct?: boolean | undefined;
   /** Whether this rank's compute thread can read and write a connection. */
   readonly handsOver?: boolean | undefined;
-  /** In a request: whether the connection is for the ranks' compute threads instead of the link's data. */
+  /** Whether the connection is for the ranks' compute threads instead of the link's data. Present only in a request. */
   readonly express?: boolean | undefined;
   /** Broken connection to continue. Absent: the link is new. */
   readonly resume?: Resume | undefined;
@@ -99,7 +99,7 @@ const otherJob = (own: string, peer: string): string =>
   `it belongs to job ${peer}, not ${own}; give every job its own port or rendezvous`;
 
 /**
- * Returns the reason why rank `own` refuses a link request, or undefined if it accepts the request. Secrets and
+ * Returns the reason why rank `own` refuses a link request, or undefined if the rank accepts the request. Secrets and
  * certificates are checked elsewhere.
  */
 export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefusedError | undefined => {
@@ -134,7 +134,7 @@ export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefus
   return undefined;
 };
 
-/** Converts a handshake mismatch to the error that each of two ranks throws before either rank is authenticated. */
+/** Converts a mismatch in the handshake of two ranks to the error that each of the two ranks throws. */
 export const mismatchError = (
   rank: number,
   peerName: string,

@@ -26,7 +26,7 @@ export interface LaneTransportOptions {
   readonly waiting: (route: Route) => void;
   /** Called when a thread begins to wait for the memory of a pending send. */
   readonly hurry: (peer: number) => void;
-  /** Runs a call that may detect invalid bytes of a peer. If it does, the world fails. */
+  /** Runs a call that may detect invalid bytes of a peer. If the call throws, the world fails. */
   readonly attempt: <T>(route: Route, call: () => T) => T;
 }
 

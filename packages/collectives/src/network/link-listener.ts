@@ -37,7 +37,7 @@ export interface LinkListener {
    */
   connect(peers: readonly PeerAddress[]): Promise<readonly Link[]>;
   /**
-   * After `connect`: connections that the rank's compute thread may read and write. The caller must close the
+   * Connections that the rank's compute thread may read and write, available after `connect`. The caller must close the
    * connections.
    */
   readonly expressSockets: readonly ExpressSocket[];
@@ -45,8 +45,8 @@ export interface LinkListener {
   close(): Promise<void>;
 }
 
-// Maximum number of unauthenticated sockets, in addition to one socket per expected connection of a peer. One more
-// socket closes an existing one.
+// Maximum number of unauthenticated sockets, in addition to one socket per expected connection of a peer. Each further
+// socket closes an existing socket.
 const unauthenticatedSockets = 1024;
 
 const complete = (
@@ -87,7 +87,8 @@ const complete = (
 /**
  * Listens for the peers of a rank.
  *
- * @throws InsecureError if it would listen on a non-loopback address without encryption, unless `insecure` is set.
+ * @throws InsecureError if the host is not a loopback address and connections are not encrypted, unless `insecure` is
+ * set.
  */
 export const listenForLinks = async (factory: SocketFactory, options: LinkOptions): Promise<LinkListener> => {
   let lastRefusal: Refusal | undefined;
@@ -103,7 +104,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
 
   const accepted = new Map<string, ResumableSocket>();
   const expressSockets = new Map<number, ExpressSocket>();
-  /** Lower-rank peers that will dial an express socket. Both ends know this from the first socket. */
+  /** Peers with a lower rank that will dial an express socket, as determined by the handshake of the first socket. */
   const expressPeers = new Set<number>();
   let connected = false;
   const addExpressSocket = (peer: number, frames: FrameSocket, headerOnly: boolean): void => {

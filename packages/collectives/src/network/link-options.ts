@@ -2,7 +2,7 @@ import type { Checksum } from "../wire/crc32c.ts";
 import type { Flow } from "./flow.ts";
 import type { LinkIdentity } from "./handshake.ts";
 
-/** Options of one rank for its links. Defaults: `linkDefaults`. */
+/** Link options of one rank. Defaults: `linkDefaults`. */
 export interface LinkOptions extends Partial<Flow> {
   readonly rank: number;
   readonly worldSize: number;
@@ -22,9 +22,9 @@ export interface LinkOptions extends Partial<Flow> {
   /** Number of sockets per direction over which data are distributed. */
   readonly socketsPerPair?: number;
   /**
-   * Coverage of the checksums of data frames. Default: `payload`; over TLS `header`, because TLS protects the payload
-   * better. `unless-direct`: header and payload only if there is a proxy or tunnel between the two ends, otherwise the
-   * header; use it only for loopback, which has no cable.
+   * Coverage of data frame checksums. `payload`: header and payload. `header`: only the header. `unless-direct`: only
+   * the header, unless there is a proxy or tunnel between the two ends. Use `unless-direct` only for loopback, which
+   * does not corrupt data. Default: `payload`, or over TLS `header`, because TLS protects the payload better.
    */
   readonly sums?: "payload" | "header" | "unless-direct";
   /** Checksum function. Default: `crc32cOf()`. A function over the world's memory avoids a copy. */

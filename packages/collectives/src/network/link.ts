@@ -23,16 +23,16 @@ export interface LinkReceiver {
   torn(header: FrameHeader): void;
   /**
    * Called when no more frames will be received. Without an error, the peer sent a goodbye after all its frames. With
-   * an error, the link may still accept writes if the fault was in the received bytes; the owner of the link destroys
-   * it.
+   * an error, the link may still accept writes if the fault was in the received bytes. The owner of the link then
+   * destroys the link.
    */
   closed(error: Error | undefined): void;
 }
 
 /**
- * Frames to and from one peer, over any kind of connection. Control and error frames are delivered in the order in
- * which they were sent. Data frames may overtake one another if the link has more than one channel (`width`); their
- * sequence numbers define their order.
+ * Carries frames to and from one peer, over any kind of connection. Control and error frames are delivered in the order
+ * in which they were sent. Data frames may overtake one another if the link has more than one channel (`width`). The
+ * sequence numbers of the data frames define their order.
  */
 export interface Link {
   readonly peer: number;
@@ -48,11 +48,11 @@ export interface Link {
    * @param freed called when the payload may be changed, not before `handedOver`. Absent: the payload never changes.
    */
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void;
-  /** Informs the link that a thread waits until it may change payloads. */
+  /** Informs the link that a thread is waiting until it may change the payloads of sent frames. */
   hurry(): void;
   /** Sends a ping on every channel without pending writes. */
   ping(): void;
-  /** Returns the time since the last received data of the most silent channel, in milliseconds. */
+  /** Returns the longest time, over all channels, since data was last received on a channel, in milliseconds. */
   silence(): number;
   /**
    * Sends a goodbye after all pending writes, and closes the link. Resolves when the peer has also closed the link, or

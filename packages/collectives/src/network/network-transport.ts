@@ -65,15 +65,16 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   readonly graceMilliseconds?: number;
   readonly clock?: Clock;
   /**
-   * `setImmediate`, if this rank has a spare core. A waiting rank then polls for messages before it sleeps. Absent: the
-   * rank sleeps without polling.
+   * Function that schedules a callback in the next turn of the event loop, such as `setImmediate`. Set this option if
+   * the rank has a spare core. A waiting rank then polls for messages before it sleeps. Absent: the rank sleeps without
+   * polling.
    */
   readonly turn?: (call: () => void) => void;
-  /** Maximum polling time of a waiting rank. Default: 1. */
+  /** Maximum polling time of a waiting rank. Default: 1 ms. */
   readonly pollMilliseconds?: number;
   /**
    * Returns the current wait of the rank's compute thread on an express connection, or undefined. The world cannot
-   * observe such a wait otherwise.
+   * observe waits on express connections otherwise.
    */
   readonly expressWait?: () => ExpressWait | undefined;
   /** Returns the name of the collective with this tag, for error messages. */
@@ -84,7 +85,9 @@ export interface NetworkWorldOptions extends Partial<Flow> {
 export interface NetworkWorld {
   /** One transport per lane. */
   readonly transports: readonly NetworkTransport[];
-  /** Returns the error with which the world failed, and which every later call throws, or undefined. */
+  /**
+   * Returns the error that made the world fail, and that every later call throws. Undefined: the world has not failed.
+   */
   failure(): CollectiveError | undefined;
   /** Registers a callback for the failure of the world, for code that is not waiting when the world fails. */
   onFailure(call: (error: CollectiveError) => void): void;
@@ -117,17 +120,19 @@ interface Peer {
  * busy.
  */
 const defaultOutstandingBytes = 2 ** 21;
-/** Maximum time between the end of a peer's first connection and its goodbye or the end of its other connections. */
+/**
+ * Maximum time from the end of a peer's first connection until the peer's goodbye, or until its other connections end.
+ */
 const endedMilliseconds = 1000;
 const empty = new Uint8Array(0);
 
 /**
  * Creates transports over links of any kind: one transport per lane, all between the same ranks.
  *
- * Bytes are copied at most one time in user space: a message that was requested before it arrived is not copied;
- * another message is copied through message memory. A sender runs at most `earlyBytes` per lane ahead of its receiver.
+ * Bytes are copied at most one time in user space. A message that was requested before it arrived is not copied. Any
+ * other message is first stored in message memory. A sender runs at most `earlyBytes` per lane ahead of its receiver.
  *
- * Every wait ends: with the message, with PeerLostError if the peer's link is lost or silent, or with
+ * Every wait ends with the message, with PeerLostError if the peer's link is lost or silent, or with
  * CollectiveTimeoutError if the peer lives but sends nothing for `timeoutMilliseconds`. Both errors name the rank that
  * caused the failure. After an error, all lanes fail permanently.
  * @throws ArgumentError if the settings are invalid.
@@ -367,7 +372,7 @@ class World implements NetworkWorld {
     if (ended && left) this.#suspectLeft(peer, tag);
     else if (ended && this.#clock.now() - this.#currentExpressWait()!.progress > endedMilliseconds)
       this.#agreement.suspect({ kind: "lost", rank: peer, tag, reason: "its connection for small messages ended" });
-    // The peer sends the same request over the companion, because the peer's request has other operands.
+    // The peer sends the same request through its companion, because the peer's operands have a different size.
     else if (routes[lane]!.incoming.earlyTag === tag)
       this.#agreement.suspect({
         kind: "disagree",
@@ -431,7 +436,7 @@ class World implements NetworkWorld {
   #errorOf({ kind, rank, reason, reporter }: FailureDecision, collective: string): CollectiveError {
     const own = this.#options.rank;
     if (kind === "revoked") return new PeerRevokedError({ rank: own, peer: rank, collective }, reason);
-    // A rank that other ranks report as lost knows that it is alive: for this rank, the reporter is lost.
+    // If another rank reports this rank as lost, this rank is still alive, so the reporter counts as lost.
     const context = { rank: own, peer: rank === own && kind !== "timeout" ? reporter : rank, collective };
     if (kind === "timeout") return new CollectiveTimeoutError(context, this.#options.timeoutMilliseconds, reporter);
     const reasonText = reporter === own ? reason : `rank ${reporter} reports about rank ${rank}: ${reason}`;

@@ -5,7 +5,7 @@ import { type FrameHeader, frameFlags } from "../wire/frame.ts";
 import { type Flow, frameCharge, frameCount, messageCharge } from "./flow.ts";
 import type { LinkCodec } from "./link.ts";
 
-/** The requested message. */
+/** The requested message, until it is complete. */
 interface Posted {
   readonly tag: number;
   readonly target: Uint8Array;
@@ -36,9 +36,9 @@ export interface ReceiveQueueOptions extends Flow {
 const empty = new Uint8Array(0);
 
 /**
- * Messages of one peer on one lane, in order. A frame is received directly into the target of its message, without a
- * copy. A frame that arrives before its message was requested is stored in message memory, at most `earlyBytes` in
- * total, which is the sender's initial credit.
+ * Receives the messages of one peer on one lane, in order. A frame is received directly into the target of its message,
+ * without a copy. A frame that arrives before its message was requested is stored in message memory, at most
+ * `earlyBytes` in total, which is the sender's initial credit.
  *
  * A requested message may be larger than the credit; the request then grants the missing credit.
  */
@@ -79,8 +79,8 @@ export class ReceiveQueue {
   }
 
   /**
-   * Returns the memory of the next message without a copy if the message has arrived completely in one uncoded frame;
-   * the caller must free the memory. Otherwise returns undefined.
+   * Returns the memory of the next message without a copy, if the message has arrived completely in one uncoded frame.
+   * The caller must free the memory. Otherwise returns undefined.
    */
   takeEarly(tag: number, byteLength: number): Uint8Array | undefined {
     const early = this.#early.get(this.#first);
@@ -191,14 +191,14 @@ export class ReceiveQueue {
     return true;
   }
 
-  // Returns the credit charged for a frame. A coded frame should be charged for its decoded size, which the receiver
-  // cannot know before decoding; the size of a full frame is the maximum.
+  // Returns the credit charged for a frame. A coded frame is charged for its coded size, because the receiver does not
+  // know the decoded size before decoding.
   #chargeOf(header: FrameHeader): number {
     return frameCharge(header.length);
   }
 
-  // Records earned credit, and grants it when it reaches half of the initial credit, so that small messages are
-  // acknowledged together. The sender always has the other half.
+  // Records credit that the sender has earned. The credit is granted when it reaches half of the initial credit, so
+  // that one grant covers many small messages. The sender always has the other half of the initial credit.
   #earn(charge: number): void {
     this.#ungranted += charge;
     if (this.#ungranted < this.#options.earlyBytes / 2) return;

@@ -5,8 +5,8 @@ import type { FrameSocket } from "./frame-socket.ts";
 import type { LinkReceiver, OutgoingFrame } from "./link.ts";
 import { type SentFrame, Unacknowledged } from "./unacknowledged.ts";
 
-// Maximum number of received bytes or frames before an acknowledgment is sent, which limits the frames that the peer
-// must keep. A ping acknowledges earlier.
+// Maximum number of received bytes or frames before an acknowledgment is sent. This limits the number of frames that
+// the peer must keep for resending. A ping acknowledges earlier.
 const acknowledgeBytes = 2 ** 20;
 const acknowledgeFrames = 64;
 // The last frame of a message is acknowledged immediately if its payload is larger than this size, because its sender
@@ -27,7 +27,7 @@ export interface ResumableSocketOptions {
   /** Session of the other end. A restarted rank has a different session. */
   readonly session: string;
   /**
-   * Whether the connection can end only when one of the two processes ends, so that no frames need to be kept for
+   * Whether the connection ends only when one of the two processes ends, so that no frames need to be kept for
    * resending.
    */
   readonly direct: boolean;
@@ -41,16 +41,16 @@ export interface ResumableSocketOptions {
 }
 
 /**
- * Frames between two ranks over one socket at a time. When the connection breaks, a new connection replaces it, and
- * frames that the peer has not received are sent again. The dialing side dials again; the accepting side waits.
+ * Carries frames between two ranks over one connection at a time. When a connection breaks, a new connection replaces
+ * it, and frames that the peer has not received are sent again. The dialing side dials again; the accepting side waits.
  *
  * Both ends count the sent and received frames of the link's owner, modulo 2^32. The link's own frames and control
  * frames carry the number of received frames. When a new connection replaces the old connection, both ends send this
  * number first. As a result, every frame is received exactly once, in order.
  *
- * Cost: a copy of small payloads, and an acknowledgment of 32 bytes per MiB or large message; a send handle completes
- * one round trip later. A direct connection between two processes of one machine breaks only when one of the processes
- * ends, and does not have these costs.
+ * Cost: a copy of small payloads, and an acknowledgment of 32 bytes per MiB or per large message. A send handle
+ * completes one round trip later. A direct connection between two processes of one machine breaks only when one of the
+ * processes ends, and does not have these costs.
  */
 export class ResumableSocket {
   readonly session: string;
@@ -86,7 +86,7 @@ export class ResumableSocket {
     return this.#received;
   }
 
-  /** Bytes that the system has not accepted yet; Infinity while there is no connection. */
+  /** Number of bytes that the system has not accepted yet. Infinity while there is no connection. */
   get outstanding(): number {
     return this.#frames?.outstanding ?? Infinity;
   }
@@ -114,7 +114,7 @@ export class ResumableSocket {
   }
 
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void {
-    // Also after the end: the connection may still exist and carry the last frames.
+    // Write even after the end, because the connection may still exist and carry the last frames.
     if (this.#direct || this.#ended) {
       if (freed === undefined) return this.#frames?.write(frame, handedOver);
       return this.#frames?.write(frame, () => {
@@ -141,14 +141,17 @@ export class ResumableSocket {
   }
 
   /**
-   * Whether a new connection may replace the current connection: it must be from the same peer, with a possible number
-   * of received frames.
+   * Whether a new connection may replace the current connection: the new connection must be from the same peer, and
+   * `peerHas`, the number of frames that the peer has received, must be possible.
    */
   mayResume(session: string, peerHas: number): boolean {
     return !this.#ended && session === this.session && this.#unacknowledged.allows(peerHas);
   }
 
-  /** Whether the same peer may start the link again, because neither side has sent or received a frame of its owner. */
+  /**
+   * Whether the same peer may start the link again, because this side has received no frames of the link's owner, and
+   * the peer has acknowledged no frames.
+   */
   isUntouched(session: string): boolean {
     return this.#received === 0 && this.mayResume(session, 0);
   }

@@ -87,7 +87,7 @@ test("a settled message may queue the next one in its callback", () => {
     outstandingBytes: 20,
     write: (frame, handedOver, freed) => {
       frames.push(frame);
-      handedOver(); // Immediately; links do not do this, but the queue must allow it.
+      handedOver(); // Links do not call this immediately, but the queue must allow an immediate call.
       freed?.();
     },
   });

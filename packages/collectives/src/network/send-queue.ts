@@ -29,13 +29,13 @@ export interface SendQueueOptions extends Flow {
    */
   readonly outstandingBytes: number;
   readonly codec?: LinkCodec | undefined;
-  /** `write` of the link. */
+  /** Writes a frame to the link (`Link.write`). */
   readonly write: (frame: OutgoingFrame, handedOver: () => void, freed?: () => void) => void;
 }
 
 /**
- * Messages waiting to be sent to one peer, split into frames. The next frame belongs to the highest lane with credit,
- * so that an urgent message can overtake another message between two frames. A lane without credit does not block other
+ * Queue of messages to one peer, which are sent in frames. The next frame belongs to the highest lane with credit, so
+ * that an urgent message can overtake another message between two frames. A lane without credit does not block other
  * lanes.
  */
 export class SendQueue {

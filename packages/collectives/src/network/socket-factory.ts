@@ -1,7 +1,7 @@
 import type { Server, Socket } from "node:net";
 import type { ReadInto } from "./frame-socket.ts";
 
-/** Creates the sockets of links, by TCP or TLS. */
+/** Creates the sockets for links, over TCP or TLS. */
 export interface SocketFactory {
   /** Whether data are protected against reading and modification in transit. */
   readonly encrypted: boolean;

@@ -19,7 +19,7 @@ const tcp: SocketFactory = {
  * @example
  * const listener = await listenByTcp({ rank, worldSize, job, build });
  * const links = await listener.connect(roster.filter((entry) => entry.rank !== rank));
- * const world = createNetworkWorld({ rank, worldSize, lanes: 4, links, memory, timeoutMilliseconds: 60_000 });
- * @throws InsecureError if it would listen on a non-loopback address, unless `insecure` is set; use TLS there.
+ * const world = networkWorld({ rank, worldSize, lanes: 4, links, memory, timeoutMilliseconds: 60_000 });
+ * @throws InsecureError if the host is not a loopback address, unless `insecure` is set. Use TLS for other hosts.
  */
 export const listenByTcp = (options: LinkOptions): Promise<LinkListener> => listenForLinks(tcp, options);

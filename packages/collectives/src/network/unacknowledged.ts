@@ -5,12 +5,12 @@ import type { OutgoingFrame } from "./link.ts";
 // Payloads up to this size are copied when the system has accepted them. A copy takes at most 10 µs and overlaps with
 // sending.
 const smallBytes = 65_536;
-// Total payload size up to which payloads are copied if a thread waits for their memory, which takes less time than
-// waiting for an acknowledgment.
+// If a thread waits for borrowed memory, and all borrowed payloads together have at most this size, the payloads are
+// copied. Copying takes less time than waiting for an acknowledgment.
 const soonBytes = 262_144;
 // Maximum total size of copies. Above this size, borrowed memory stays borrowed until its frame is acknowledged.
 const maxCopied = 16 * 2 ** 20;
-// If acknowledgments take longer than this, borrowed memory is released earlier by a copy.
+// If acknowledgments take longer than this time, payloads are copied to release their memory earlier.
 const slowMilliseconds = 2;
 
 /** A sent frame that the peer may not have received yet. */
@@ -22,19 +22,19 @@ export interface SentFrame {
   /** Called when the payload may be changed. Undefined after the call, and for a payload that never changes. */
   freed: (() => void) | undefined;
   copied: boolean;
-  /** Time at which the frame was written, milliseconds. */
+  /** Time at which the frame was written, in milliseconds. */
   sentAt: number;
 }
 
 const isLent = ({ freed, copied }: SentFrame): boolean => freed !== undefined && !copied;
 
 /**
- * Frames that one socket has sent and its peer has not acknowledged, in order. They are sent again if the connection
- * breaks.
+ * Frames that one socket has sent and its peer has not acknowledged, in order. If the connection breaks, these frames
+ * are sent again.
  *
- * The number of a frame is the number of frames sent before it, modulo 2^32. The memory of large payloads is borrowed
- * until they are acknowledged. Small payloads are copied. Large payloads are also copied if a thread waits for their
- * memory and the peer acknowledges slowly. Copies take at most 16 MiB.
+ * The number of a frame is the number of frames sent before it, modulo 2^32. The memory of a large payload is borrowed
+ * until its frame is acknowledged. Small payloads are copied. Large payloads are also copied if a thread waits for
+ * their memory and the peer acknowledges slowly. Copies take at most 16 MiB.
  */
 export class Unacknowledged {
   readonly #frames: SentFrame[] = [];
@@ -77,7 +77,7 @@ export class Unacknowledged {
   /**
    * Records that the peer has received `count` frames.
    *
-   * @throws WireError if that number is impossible.
+   * @throws WireError if `count` is impossible.
    */
   acknowledge(count: number): void {
     if (!this.allows(count))
@@ -90,7 +90,7 @@ export class Unacknowledged {
       const sent = this.#frames.shift()!;
       this.#quickest = Math.min(this.#quickest, now - sent.sentAt);
       this.#first = (this.#first + 1) >>> 0;
-      this.markWritten(sent); // The acknowledgment may come before the system's callback.
+      this.markWritten(sent); // The acknowledgment may arrive before the system's callback.
       this.#free(sent);
       if (sent.copied) this.#copies.takeBack(sent.frame.payload);
     }
@@ -136,7 +136,7 @@ export class Unacknowledged {
       if (!isLent(sent)) continue;
       if (!this.#mayCopy(sent)) return;
       this.#copy(sent);
-      if (sent.taken) this.#free(sent); // If not taken, the system still reads the payload.
+      if (sent.taken) this.#free(sent); // Otherwise the system still reads the payload.
     }
   }
 

@@ -1,7 +1,7 @@
 /**
- * Delivers values to listeners in order. Values emitted before the first listener is registered are kept for it, so
- * that no value is lost between the resolution of a promise and a listener registered after it. An exception of a
- * listener does not reach the emitting code.
+ * Delivers values to listeners in order. Values emitted before the first listener is registered are buffered for this
+ * listener. Therefore no value is lost if code first awaits a promise and then registers a listener. If a listener
+ * throws, the error does not reach the code that emits.
  */
 export class BufferedEmitter<Value> {
   readonly #listeners: ((value: Value) => void)[] = [];

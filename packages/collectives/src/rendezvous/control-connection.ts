@@ -21,7 +21,7 @@ export interface ConnectionOwner {
    * the connection.
    */
   frame(type: FrameType, payload: Uint8Array): void;
-  /** Returns the type of a last frame for a peer whose bytes cannot be read, or undefined to send no frame. */
+  /** Returns the type of the last frame to send to a peer whose bytes are invalid, or undefined to send no frame. */
   farewell?(error: unknown): FrameType | undefined;
   /**
    * Called with true after silence of `suspectMilliseconds` of the heartbeat, and with false when data is received
@@ -36,7 +36,8 @@ export interface ConnectionOwner {
 const unsentBytes = 128 * 1024 * 1024;
 const nothing = new Uint8Array(0);
 
-// Size of a ping's payload: the number of milliseconds for which a main thread has been blocked, u32, little endian.
+// Size of a ping's payload, in bytes. The payload is the number of milliseconds for which a main thread has been
+// blocked, a little-endian u32.
 const idleBytes = 4;
 const encodeIdle = (milliseconds: number): Uint8Array => {
   const bytes = new Uint8Array(idleBytes);
@@ -44,14 +45,14 @@ const encodeIdle = (milliseconds: number): Uint8Array => {
   return bytes;
 };
 /**
- * Decodes the payload of a ping: milliseconds for which a main thread has been blocked. If the peer has an earlier
- * version, the payload is empty and the result is 0.
+ * Decodes the payload of a ping: the number of milliseconds for which a main thread has been blocked. If the peer has
+ * an earlier version, the payload is empty and the result is 0.
  */
 const decodeIdle = ({ buffer, byteOffset, byteLength }: Uint8Array): number =>
   byteLength < idleBytes ? 0 : new DataView(buffer, byteOffset, byteLength).getUint32(0, true);
 
 /**
- * Frames in both directions over one socket. Sends pings when there are no other frames to send, and a goodbye before
+ * Sends and receives frames over one socket. Sends pings when there are no other frames to send, and a goodbye before
  * closing, so that closing does not count as a loss. After both sides are authenticated, every frame has a seal.
  */
 export class ControlConnection {
@@ -124,10 +125,10 @@ export class ControlConnection {
   }
 
   /**
-   * Starts to send pings, and to expect pings of the peer.
+   * Starts to send pings, and to expect pings from the peer.
    *
-   * @param idleMilliseconds returns how long the thread served by this connection has been blocked, which pings report.
-   * Default: 0, because this thread is served and sends no pings while it is blocked.
+   * @param idleMilliseconds returns the time for which the main thread has been blocked. Pings report this time.
+   * Default: 0, for a connection on the main thread itself, which sends no pings while it is blocked.
    */
   beat(heartbeat: Heartbeat, idleMilliseconds: () => number = () => 0): void {
     this.#stuckMilliseconds = heartbeat.stuckMilliseconds;
@@ -145,7 +146,7 @@ export class ControlConnection {
     });
   }
 
-  /** Allows the process to exit although the connection is open. */
+  /** Allows the process to exit while the connection is open. */
   unref(): void {
     this.#socket.unref();
   }
@@ -177,7 +178,7 @@ export class ControlConnection {
     setTimeout(() => this.#socket.destroy(), goodbyeMilliseconds).unref(); // A peer that does not read must not delay the process.
   }
 
-  /** Runs code that may detect invalid bytes of the peer. If it does, the connection breaks. */
+  /** Runs code that may detect invalid bytes of the peer. If the code throws, the connection breaks. */
   #guard(read: () => void): void {
     try {
       read();

@@ -10,8 +10,8 @@ import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
 import type { RankAddress } from "./roster.ts";
 
 /**
- * Maximum number of simultaneous unauthenticated connections, in addition to one per rank. One more connection closes
- * an existing connection.
+ * Maximum number of simultaneous unauthenticated connections, in addition to one connection per rank. Each further
+ * connection closes an existing connection.
  */
 const unauthenticatedSlots = 1024;
 
@@ -82,7 +82,7 @@ export class ControlListener {
     });
   }
 
-  /** Watches a connection trusted by TLS, and calls `cut` when the certificate of its peer is revoked. */
+  /** Watches a connection trusted by TLS, and calls `cut` when the peer's certificate is revoked. */
   guard(socket: Socket, cut: (error: RevokedPeerError) => void): void {
     if (socket instanceof TLSSocket && socket.authorized) this.#identity?.guard(socket, cut);
   }
@@ -104,7 +104,7 @@ export class ControlListener {
     });
   }
 
-  /** Allows the process to exit although this listener is open. */
+  /** Allows the process to exit while this listener is open. */
   unref(): void {
     this.#referenced = false;
     this.#server.unref();

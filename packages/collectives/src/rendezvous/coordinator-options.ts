@@ -39,8 +39,8 @@ export interface RendezvousOptions {
   /** Secret of the job from `randomSecret()`, equal in all processes of the job. */
   readonly secret: string;
   /**
-   * Ranks of the process that hosts the coordinator. They are lost together with the coordinator. Default: none, as in
-   * a launcher.
+   * Ranks of the process that hosts the coordinator. These ranks are lost together with the coordinator. Default: none,
+   * as in a launcher.
    */
   readonly ranks?: readonly number[];
   /**

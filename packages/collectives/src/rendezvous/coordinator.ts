@@ -40,7 +40,7 @@ export interface MemberMessage {
 }
 
 /**
- * Coordinator of a job's processes. It sends each process the addresses of all ranks, forwards messages, and reports
+ * Coordinator of a job's processes: sends each process the addresses of all ranks, forwards messages, and reports
  * losses.
  */
 export interface Coordinator {
@@ -52,7 +52,8 @@ export interface Coordinator {
    */
   readonly ready: Promise<Roster>;
   /**
-   * Registers a listener for messages. Messages received before the first listener was registered are delivered to it.
+   * Registers a listener for messages. The first listener also receives the messages that arrived before it was
+   * registered.
    */
   onMessage(listener: (message: MemberMessage) => void): void;
   /**
@@ -81,7 +82,7 @@ export interface Coordinator {
 }
 
 /**
- * A coordinator in the thread that owns its connections. Encoded messages are accessible, for code that serves another
+ * A coordinator in the thread that owns its connections. Also accepts encoded messages, for code that serves another
  * thread.
  */
 export interface ThreadedCoordinator extends Coordinator {
@@ -106,7 +107,8 @@ interface MemberConnection {
 /**
  * Hosts a rendezvous in this thread, which must never be busy for long.
  *
- * @param idleMilliseconds returns how long the thread served by this thread has been blocked.
+ * @param idleMilliseconds returns the time for which the main thread has been blocked. Absent: this thread is the main
+ * thread.
  * @throws ArgumentError, InsecureError, or the system's error if the port is taken.
  */
 export const openCoordinator = async (
@@ -159,7 +161,7 @@ class HostedRendezvous implements ThreadedCoordinator {
         const { host, port } = this.#address;
         const where = isUnspecified(host) ? `port ${port} of this machine` : `${host}:${port}`;
         const others = this.#membership.missing.filter((rank) => !options.ranks.includes(rank));
-        if (others.length === 0) return undefined; // All ranks except those of this process, which may be slow.
+        if (others.length === 0) return undefined; // Only ranks of this process are missing.
         const state = this.#membership.nameMissing(`to join at ${where}`, others);
         return { state, line: `waiting for ${state}; giving up in ${Math.ceil((until - performance.now()) / 1000)} s` };
       },
@@ -281,7 +283,7 @@ class HostedRendezvous implements ThreadedCoordinator {
           : "it is heard again";
         if (member !== undefined) this.#event("silent", `${member.name}: ${what}`);
       },
-      // In the version of this side, so that the other side detects the mismatch as well.
+      // The frame has this side's protocol version, so that the other side also detects the mismatch.
       farewell: (error) => (isOtherVersion(error) ? "refuse" : undefined),
       ended: (ending) => {
         clearTimeout(patience);
@@ -304,8 +306,8 @@ class HostedRendezvous implements ThreadedCoordinator {
   }
 
   /**
-   * Admits an authenticated process to the requested ranks if they are available. Otherwise refuses it and returns
-   * undefined.
+   * Admits an authenticated process to the requested ranks if they are available. Otherwise refuses the process and
+   * returns undefined.
    */
   #admit(request: JoinRequest, connection: ControlConnection): MemberConnection | undefined {
     if (connection.over || this.#state === "closed") return undefined;
@@ -356,7 +358,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     void this.close();
   }
 
-  /** Fails the rendezvous: the world cannot be completed. */
+  /** Fails the rendezvous, because the world cannot be completed. */
   #fail(code: IncompleteCode, message: string): void {
     this.#state = "closed";
     clearTimeout(this.#deadline);

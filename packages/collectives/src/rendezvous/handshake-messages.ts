@@ -58,8 +58,8 @@ export const refusalError = ({
   return new JoinRefusedError(code, message);
 };
 
-// JSON instead of msgpack, because these messages may come from anyone who finds the port, and V8's JSON parser is well
-// tested against hostile input.
+// JSON instead of msgpack, because these messages may come from any process that finds the port, and V8's JSON parser
+// is well tested against hostile input.
 const json = {
   encode: (message: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(message)),
   decode: (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)),

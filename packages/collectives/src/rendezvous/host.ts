@@ -52,7 +52,7 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
         break;
       case "note":
       case "waiting":
-        break; // An event of a member.
+        break; // Events of a member.
       case "event":
         onEvent(event.event);
         break;

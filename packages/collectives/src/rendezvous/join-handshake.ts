@@ -12,7 +12,7 @@ import { formatRanks } from "../ranks.ts";
 
 const useOneSet = "use the files of one skein-train certs init on all hosts";
 
-/** Whether the certificate is revoked. At run time the error is a string, unlike its declared type. */
+/** Whether the certificate is revoked. At run time, `authorizationError` is a string, unlike its declared type. */
 const isRevoked = (socket: TLSSocket): boolean => String(socket.authorizationError).includes("CERT_REVOKED");
 
 /** Returns the refusal of a process that TLS does not trust; undefined without TLS, or if TLS trusts the process. */
@@ -58,7 +58,7 @@ export type Step =
 /**
  * Processes the frames of a joining process in their only valid order: a hello, the proof that the process knows the
  * job's secret, a join request. Before the proof, the process may send at most one kilobyte at a time, and only the
- * random number of the challenge is stored for it.
+ * challenge's random number is stored for this process.
  */
 export class JoinHandshake {
   readonly #socket: Socket;

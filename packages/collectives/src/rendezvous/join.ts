@@ -7,7 +7,8 @@ import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rende
 /**
  * Joins the rendezvous of a job, and waits until every rank has joined. Dials again while the coordinator is not
  * running yet. The connection runs in a separate thread, so the calling thread may be busy: other processes consider
- * its ranks lost only after its event loop has been blocked for the coordinator's `heartbeat.stuckMilliseconds`.
+ * the ranks of this process lost only after the calling thread's event loop has been blocked for the coordinator's
+ * `heartbeat.stuckMilliseconds`.
  *
  * Aborting `signal` before all ranks have joined cancels the join within one second, with a RendezvousError
  * `rendezvous-stopped`. If this process was already admitted, all other processes also end.

@@ -78,7 +78,8 @@ export interface Member {
    */
   send(message: unknown): boolean;
   /**
-   * Registers a listener for messages. Messages received before the first listener was registered are delivered to it.
+   * Registers a listener for messages. The first listener also receives the messages that arrived before it was
+   * registered.
    */
   onMessage(listener: (message: unknown) => void): void;
   /**
@@ -87,8 +88,8 @@ export interface Member {
    */
   reportLost(rank: number, reason: string): void;
   /**
-   * Registers a listener for the first loss: of ranks, or of the coordinator and the ranks in the coordinator's
-   * process. A listener registered after the loss is also called.
+   * Registers a listener for the first loss of ranks. If the coordinator is lost, the ranks in the coordinator's
+   * process are lost. A listener registered after the loss is also called.
    */
   onLost(listener: (loss: Loss) => void): void;
   /** Sends a goodbye, so that closing does not count as a loss. Takes at most one second. */
@@ -96,8 +97,7 @@ export interface Member {
 }
 
 /**
- * A member in the thread that owns its connection. Encoded messages are accessible, for code that serves another
- * thread.
+ * A member in the thread that owns its connection. Also accepts encoded messages, for code that serves another thread.
  */
 export interface ThreadedMember extends Member {
   /** Sends an encoded report. */
@@ -126,7 +126,8 @@ export const checkJoinOptions = (options: JoinOptions): void => {
 /**
  * Joins a rendezvous in this thread, which must never be busy for long. See `joinRendezvous` for the result and errors.
  *
- * @param idleMilliseconds returns how long the thread served by this thread has been blocked.
+ * @param idleMilliseconds returns the time for which the main thread has been blocked. Absent: this thread is the main
+ * thread.
  */
 export const openMember = async (options: JoinOptions, idleMilliseconds?: () => number): Promise<ThreadedMember> => {
   const { joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;

@@ -13,7 +13,7 @@ export interface World {
 
 const short = (hash: string): string => (hash.length > 16 ? `${hash.slice(0, 16)}…` : hash);
 
-/** Returns the refusal of a process of another job. */
+/** Returns the refusal for a process of another job. */
 export const otherJob = (own: string, theirs: string): Refusal => ({
   code: "join-job",
   message: `this process runs job ${short(theirs)}, the coordinator job ${short(own)}; start every process with the same job file and options`,
@@ -22,7 +22,7 @@ export const otherJob = (own: string, theirs: string): Refusal => ({
 const defaultBuildCure =
   "install the same build on all hosts, or allow other builds where results need not be the same bits";
 
-/** Returns the reason why a request of any process does not match the world; undefined if it matches. */
+/** Returns the reason why a join request does not match the world; undefined if the request matches. */
 export const mismatch = (
   { worldSize, build, buildCure = defaultBuildCure }: World,
   request: JoinRequest,
@@ -63,7 +63,10 @@ export class Membership<Process> {
     return Array.from({ length: this.#world.worldSize }, (_, rank) => rank).filter((rank) => !this.#joined.has(rank));
   }
 
-  /** Assigns all requested ranks to `process`. If that is impossible, assigns none and returns the refusal. */
+  /**
+   * Assigns all requested ranks to `process`. If one of the ranks cannot be assigned, assigns no rank and returns the
+   * refusal.
+   */
   admit(process: Process, request: JoinRequest): Refusal | undefined {
     const refusal = mismatch(this.#world, request) ?? this.#refuse(request);
     if (refusal === undefined) for (const rank of request.ranks) this.#joined.set(rank, { process, request });
@@ -137,8 +140,7 @@ export class Membership<Process> {
   }
 
   /**
-   * Describes the missing ranks for a message, with `verb` as predicate, and the reasons why ranks have left after
-   * joining.
+   * Describes the missing ranks for a message, followed by `verb` and the reasons why ranks have left after joining.
    */
   nameMissing(verb: string, missing: readonly number[] = this.missing): string {
     const gone = missing

@@ -27,7 +27,7 @@ export type RendezvousThreadEvent =
   | { readonly type: "joined"; readonly roster: Roster; readonly process: number }
   /** The coordinator cannot listen, or the join or rendezvous failed. */
   | { readonly type: "failed"; readonly error: PostedError }
-  /** Event of a coordinator. */
+  /** Log event of a coordinator. */
   | { readonly type: "event"; readonly event: RendezvousEvent }
   /** Event of a member: a human-readable log line. */
   | { readonly type: "note"; readonly line: string }
@@ -84,7 +84,7 @@ export class RendezvousThread {
     this.#worker.postMessage(command, [payload.buffer]);
   }
 
-  /** Allows the process to exit although the thread is running. */
+  /** Allows the process to exit while the thread is running. */
   release(): void {
     this.#worker.unref();
   }

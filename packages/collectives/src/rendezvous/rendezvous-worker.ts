@@ -12,8 +12,8 @@ import type { RendezvousThreadEvent, RendezvousThreadCommand, RendezvousTask } f
 const post = (event: RendezvousThreadEvent): void => parentPort!.postMessage(event);
 const task = workerData as RendezvousTask;
 const { intervalMilliseconds } = defaultHeartbeat;
-// The pulse is read at least at this interval, in addition to the reads for pings. A longer gap is a pause of this
-// thread.
+// The pulse is read at least one time per interval, in addition to the reads for pings. A longer gap means that this
+// thread was stopped.
 const idle = pulseReader(task.beats, 2 * intervalMilliseconds);
 setInterval(idle, intervalMilliseconds).unref();
 const ended = (): void => {

@@ -21,7 +21,7 @@ export interface SearchOptions {
 export const joined = "joined";
 
 /**
- * Search of a process for its coordinator: result of the last attempt, notices to the user, and whether the search was
+ * Search for the coordinator. Stores the result of the last attempt, notifies the user of the wait, and can be
  * canceled.
  */
 export class Search {

@@ -19,8 +19,8 @@ export interface Waiting {
 }
 
 /**
- * Reports a wait to the user until it is stopped: after a short delay, when its state changes, and occasionally if the
- * state does not change.
+ * Reports a wait to the user until `stop` is called: after a short delay, when the state changes, and occasionally if
+ * the state does not change.
  */
 export class WaitNotice {
   readonly #getState: () => Waiting | undefined;

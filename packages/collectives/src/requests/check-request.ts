@@ -12,7 +12,7 @@ interface Group {
 }
 
 /**
- * Buffers known to be views of a memory. After a memory grows, in any thread, it has a different buffer over the same
+ * Buffers known to be views of a memory. When a memory grows in any thread, the memory gets a new buffer over the same
  * bytes.
  */
 const knownViews = new WeakMap<ArrayBufferLike, WasmMemory>();

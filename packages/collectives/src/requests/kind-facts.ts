@@ -1,8 +1,8 @@
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 
 /**
- * Collectives that combine operands of ranks. They accept the dtypes of `reducible`, and the bits of their results may
- * depend on the order.
+ * Collectives that combine the operands of ranks. These collectives accept only the dtypes of `reducible`, and the bits
+ * of a result may depend on the order of the operands.
  */
 export const combiningKinds: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>([
   "all-reduce",

@@ -3,9 +3,9 @@ import { formatRanks } from "../ranks.ts";
 /** Identity proven by a certificate. */
 export interface CertificateIdentity {
   readonly coordinator: boolean;
-  /** Ranks that the holder may act as. A process whose threads are several ranks needs several. */
+  /** Ranks that the owner of the certificate may act as: all ranks that are threads of one process. */
   readonly ranks: readonly number[];
-  /** Whether the certificate names hosts. If so, it is valid only on these hosts. */
+  /** Whether the certificate names hosts. If so, the certificate is valid only on these hosts. */
   readonly namesHosts: boolean;
 }
 

@@ -10,8 +10,8 @@ export class InsecureError extends SkeinError {
 }
 
 /**
- * The certificate or key of this process cannot be used: unreadable, expired, revoked, of another authority, or for
- * another role.
+ * The certificate or key of this process cannot be used: unreadable, expired, revoked, issued by another authority, or
+ * for another role.
  */
 export class CertificateError extends SkeinError {
   override name = "CertificateError";

@@ -32,7 +32,10 @@ export class FrameSeal {
     return createHmac("sha256", this.#key).update(framePrefix).update(payload).digest().subarray(0, sealBytes);
   }
 
-  /** Returns the payload of the next frame followed by its seal, in new memory. For small payloads. */
+  /**
+   * Returns the payload of the next frame followed by its seal, in new memory. Use only for small payloads, because the
+   * payload is copied.
+   */
   sealed(type: FrameType, payload: Uint8Array): Uint8Array {
     return Buffer.concat([payload, this.seal(type, payload)]);
   }
@@ -40,7 +43,7 @@ export class FrameSeal {
   /**
    * Checks the seal of the next frame.
    *
-   * @returns the payload, a view.
+   * @returns the payload, a view of `sealed`.
    * @throws WireError `frame-seal` if the seal is wrong.
    */
   open(type: FrameType, sealed: Uint8Array): Uint8Array {

@@ -8,8 +8,8 @@ const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddres
  * connection is removed from the register when it closes, or when its owner calls `leave` after authentication.
  *
  * Call this function before other listeners for connections are added.
- * @returns a function that finds the registration of a socket. TLS emits another socket than the accepted socket, but
- * both sockets have the same addresses and ports.
+ * @returns a function that finds the registration of a socket. With TLS, the server emits a different socket than the
+ * accepted socket, but both sockets have the same addresses and ports.
  */
 export const guardServer = (
   server: Server,
@@ -22,7 +22,7 @@ export const guardServer = (
     held.set(end, slot);
     socket.once("close", () => {
       slot.leave();
-      if (held.get(end) === slot) held.delete(end); // If not, a later connection has the same ends.
+      if (held.get(end) === slot) held.delete(end); // Otherwise a later connection has the same address and port.
     });
   });
   return (socket) => held.get(endOf(socket));

@@ -142,7 +142,7 @@ test("proofs and seals are those of docs/protocol.md", () => {
     [proven.sealer, "frames of who accepts"],
   ] as const) {
     for (let number = 0; number < 3; number++) {
-      const framePrefix = Buffer.from([number, 0, 0, 0, 0, 0, 0, 0, 12]); // 12: join.
+      const framePrefix = Buffer.from([number, 0, 0, 0, 0, 0, 0, 0, 12]); // 12 is the type number of a join frame.
       const sealed = createHmac("sha256", derive(label)).update(framePrefix).update("payload").digest();
       expect(Buffer.from(sealer.seal("join", Buffer.from("payload")))).toEqual(sealed.subarray(0, 16));
     }

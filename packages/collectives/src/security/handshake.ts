@@ -8,8 +8,8 @@ import { FrameSeal } from "./frame-seal.ts";
 export type Audience = "control" | "data";
 
 /**
- * Maximum size of a hello, a challenge or a proof in bytes. Either side accepts no more before the other side is
- * authenticated.
+ * Maximum size of a hello, a challenge or a proof, in bytes. Neither side accepts larger messages before the other side
+ * is authenticated.
  */
 export const unprovenBytes = 1024;
 
@@ -26,7 +26,10 @@ export interface HandshakeContext {
   readonly minor?: number;
 }
 
-/** Reason why two sides cannot continue a handshake. Sent to the peer although neither side is authenticated. */
+/**
+ * Reason why two sides cannot continue a handshake. The reason is sent to the peer although neither side is
+ * authenticated.
+ */
 export interface HandshakeMismatch {
   readonly what: "job" | "minor" | "secret";
   readonly own: string;
@@ -63,8 +66,8 @@ const json = {
 };
 
 /**
- * Derives the key of a job from its secret, 32 bytes. If two jobs have the same secret, a proof for one job is invalid
- * for the other job.
+ * Derives the 32-byte key of a job from the job's secret. If two jobs have the same secret, a proof for one job is
+ * invalid for the other job.
  */
 export const jobKey = (secret: string, job: string): Uint8Array =>
   new Uint8Array(hkdfSync("sha256", secret, new Uint8Array(0), `skein job ${job}`, 32));
@@ -100,7 +103,7 @@ const labels = {
 } as const;
 
 /**
- * The dialing side of a handshake. It sends a hello, checks the other side's proof that it knows the secret, and only
+ * The dialing side of a handshake: sends a hello, checks the accepting side's proof that it knows the secret, and only
  * then sends its own proof.
  *
  * Both proofs are message authentication codes over the whole exchange: purpose, job, versions, a fresh random number
@@ -134,7 +137,7 @@ export class HandshakeDialler {
   /**
    * Checks the peer's response.
    *
-   * @returns the proof to send, or the reason for not sending a proof: the peer does not know the secret, or its
+   * @returns the proof to send, or the reason for not sending a proof: the peer does not know the secret, or the peer's
    * version is incompatible.
    * @throws SyntaxError, TypeError or ZodError if the response is not a challenge.
    */
@@ -157,8 +160,8 @@ export class HandshakeDialler {
 }
 
 /**
- * The accepting side of a handshake. It responds to a hello with a challenge and its own proof, and keeps only the
- * values of this exchange until it has the peer's proof.
+ * The accepting side of a handshake: responds to a hello with a challenge and a proof that it knows the secret. Until
+ * the peer's proof arrives, this side stores only the values of this exchange.
  */
 export class HandshakeAcceptor {
   readonly #context: HandshakeContext;
@@ -172,7 +175,7 @@ export class HandshakeAcceptor {
    * Processes a hello.
    *
    * @returns the challenge to send, or the reason for not sending a challenge.
-   * @throws SyntaxError, TypeError, ZodError or Error if the bytes are not a hello, or a hello for another purpose.
+   * @throws SyntaxError, TypeError, ZodError or Error if the bytes are not a hello, or are a hello for another purpose.
    */
   challenge(hello: Uint8Array): { readonly challenge: Uint8Array } | HandshakeMismatch {
     const { audience, job, minor: ownMinor = protocolVersion.minor } = this.#context;

@@ -6,9 +6,9 @@ import { parseRevocationList, type RevocationList, serialOf } from "./revocation
 import type { TlsFiles, TlsIdentity } from "./tls-identity.ts";
 
 /**
- * Describes which other users may read a key file; undefined if only this user may. A file owned by root may also be
- * readable by one group, as for keys that Kubernetes mounts (fsGroup) or that an administrator provides to a service.
- * PostgreSQL has the same rule.
+ * Describes which other users may read a key file; undefined if only this user may read the file. A file owned by root
+ * may also be readable by one group, as for keys that Kubernetes mounts (fsGroup) or that an administrator provides to
+ * a service. PostgreSQL has the same rule.
  */
 export const otherReaders = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid: number): string | undefined => {
   if (uid !== 0 && uid !== ownUid) return `user ${uid}, the owner of the file`;
@@ -174,8 +174,8 @@ export const checkRevoked = (text: string, { certificate, authority }: Pair, pat
   }
 };
 
-// Maximum number of attempts to read a matching certificate and key. Renewing takes two renames, a short moment, but
-// longer on network storage.
+// Maximum number of attempts to read a matching certificate and key. Renewing takes two renames, which take longer on
+// network storage.
 const pairTries = 20;
 const pairRestMilliseconds = 50;
 

@@ -8,8 +8,8 @@ export interface RegularFile {
 }
 
 /**
- * Opens a file for reading that other users may have written. Refuses files that are not regular files, because reading
- * a device may never end, and opening a pipe may block forever.
+ * Opens a file that other users may have written, for reading. Refuses files that are not regular files, because
+ * reading a device may never end, and opening a pipe may block forever.
  *
  * @param followsLinks whether the last component of the path may be a symbolic link. Default: true.
  * @returns a descriptor that the caller must close.

@@ -11,12 +11,12 @@ export interface BoundedFile {
 const maxConcurrent = 2 ** 30;
 
 /**
- * Reads a regular file of bounded size that other users may have written.
+ * Reads a regular file of bounded size that other users may have written. Allocates the reported size of the file, at
+ * most `maxBytes`.
  *
  * @param maxBytes maximum size of the file.
  * @param followsLinks as in `openRegularFile`.
- * @throws the system's error, or an Error that names the actual type of the file in a few words. Cost: allocates the
- * reported size of the file, at most `maxBytes`.
+ * @throws the system's error, or an Error that names the actual type of the file in a few words.
  */
 export const readBoundedFile = (path: string, maxBytes: number, followsLinks = true): BoundedFile => {
   const { file, stats } = openRegularFile(path, followsLinks);

@@ -7,7 +7,7 @@ import { isOlder, type RevocationList, serialOf } from "./revocation-list.ts";
 import { type TlsFiles, type TlsIdentity, tlsServerOptions } from "./tls-identity.ts";
 
 export interface RenewalOptions {
-  /** Interval at which the files are checked, in addition to a check at each connection. Default: 5000. */
+  /** Interval at which the files are checked, in addition to a check at each connection. Default: 5 s. */
   readonly reloadMilliseconds?: number;
   /** Called with one line per fault that prevents the use of the files' contents. */
   readonly onNote?: (line: string) => void;
@@ -18,8 +18,8 @@ export interface RenewalOptions {
 const restMilliseconds = 100;
 
 /**
- * Reports a fault one time, if the fault has lasted for some time, because files that are being replaced are not a
- * fault.
+ * Reports a fault one time, after the fault has lasted for some time. Shorter faults are ignored, because they occur
+ * while files are being replaced.
  */
 class LastingFault {
   readonly #note: (line: string) => void;
@@ -54,10 +54,10 @@ class LastingFault {
 /**
  * Identity of a process, read from files that may be replaced while the process runs: a renewed certificate with its
  * key, and a longer list of revoked certificates. Each new connection uses the current contents of the files. Existing
- * connections do not change, unless the list revokes the certificate of their peer.
+ * connections do not change, unless the list revokes the peer's certificate.
  *
- * The identity changes only to a valid newer identity. Files that cannot be read, do not match, are of another
- * authority or for another role, or an older list, are ignored. Files are read and compared instead of watched, because
+ * The identity changes only to a valid newer identity. Files are ignored if they cannot be read, do not match, or are
+ * for another authority or role. An older list is also ignored. Files are read and compared instead of watched, because
  * network storage does not report changes. Cost: reads four small files every `reloadMilliseconds`, and at new
  * connections, but at most ten times per second.
  */

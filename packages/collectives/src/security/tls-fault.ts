@@ -1,6 +1,6 @@
 // Codes of Node and OpenSSL for certificate faults, in errors of local checks and in alerts of the peer. OpenSSL's
-// codes have the form ERR_SSL_REASON. Most of them concern damaged bytes: a record that was changed in transit is
-// `BAD_RECORD_MAC`.
+// codes have the form ERR_SSL_REASON. Most OpenSSL codes concern damaged bytes: `BAD_RECORD_MAC` is a record that was
+// changed in transit.
 const ofCertificates = /CERT|UNKNOWN_CA|ACCESS_DENIED|SELF_SIGNED|UNABLE_TO|^ERR_TLS|CRL/;
 
 const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? "";

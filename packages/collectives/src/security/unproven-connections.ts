@@ -17,10 +17,11 @@ interface Slot {
 
 /**
  * Limits unauthenticated connections without locking any process out. A new connection is always accepted: if all slots
- * are taken, it evicts another connection. Connections of a source that exceeds its quota are evicted first, if there
- * is such a source; among these the oldest silent connection; and if none is silent, a random connection. The choice is
- * random because otherwise a flood of connections that send valid messages would evict each rank before its second
- * round trip. With a random choice, a rank that retries is eventually admitted, however dense the flood.
+ * are taken, it evicts another connection. If sources exceed the quota, a connection of the source with the largest
+ * excess is evicted. Among the candidates, the oldest silent connection is evicted, or a random connection if no
+ * candidate is silent. The choice is random because otherwise a flood of connections that send valid messages would
+ * evict each rank before its second round trip. With a random choice, a rank that retries is eventually admitted,
+ * however dense the flood.
  *
  * A quota determines only which connections are evicted first, and refuses no source: all ranks of a job may share one
  * address, on one machine or behind address translation (NAT).
@@ -33,8 +34,8 @@ export class UnprovenConnections {
   readonly #counts = new Map<string, number>();
 
   /**
-   * @param options.quota number of connections of one source above which its connections are evicted first: as many as
-   * the ranks may need.
+   * @param options.quota number of connections per source that the ranks may need. If a source has more connections,
+   * its connections are evicted first.
    * @param options.random returns random numbers in [0, 1). Default: `Math.random`.
    */
   constructor({
@@ -83,7 +84,7 @@ export class UnprovenConnections {
     victim.evict();
   }
 
-  /** Compares two slots without their ages. Negative if `slot` should be evicted before `other`. */
+  /** Compares two slots, ignoring their ages. Negative if `slot` should be evicted before `other`. */
   #compare(slot: Slot, other: Slot): number {
     const difference = this.#excess(other) - this.#excess(slot);
     return difference === 0 ? Number(other.silent) - Number(slot.silent) : difference;

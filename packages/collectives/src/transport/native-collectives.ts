@@ -3,7 +3,7 @@ import type { Eventually } from "./transport.ts";
 
 /**
  * Collectives executed without schedules: collectives of an engine such as MPI, and small collectives between threads.
- * They are an alternative to the table of algorithms.
+ * Native collectives are an alternative to the algorithms of the table.
  */
 export interface NativeCollectives {
   /** Algorithm name that `algorithmOf` returns for requests executed by these collectives. */
@@ -11,14 +11,14 @@ export interface NativeCollectives {
   /** Whether these collectives sum in rank order. */
   readonly rankOrder: boolean;
   /**
-   * Maximum size in bytes of requests that use schedules instead, because their few messages take less time than a call
-   * of the engine.
+   * Maximum size of requests that use schedules instead, in bytes. The few messages of such a schedule take less time
+   * than an engine call.
    */
   readonly schedulesUpTo: number;
   /** Whether these collectives can execute a request. Depends only on values that are equal on all ranks. */
   covers(request: CollectiveRequest): boolean;
   /**
-   * Executes a covered request of the whole world on a lane.
+   * Executes a covered request of all ranks of the world on a lane.
    *
    * @param tag tag of the request, equal on all ranks.
    * @param nameOf returns the name of the request with a tag, for error messages.

@@ -32,8 +32,8 @@ const partBytes = (worldSize: number): number => Math.ceil(maxReadBytes / (world
  * Allocates memory for the parts of all ranks, two per lane, before the ranks start, so that all ranks know whether the
  * memory exists.
  *
- * @returns byte offset of the parts; undefined if the memory cannot grow: small collectives then use schedules, like
- * large collectives.
+ * @returns byte offset of the parts. Undefined if there is only one rank, or if the memory cannot grow. In the latter
+ * case, small collectives use schedules, like large collectives.
  */
 export const reserveParts = (memory: WasmMemory, worldSize: number): number | undefined => {
   if (worldSize === 1) return undefined;
@@ -65,7 +65,7 @@ interface ExchangeWords {
   readonly lane: number;
 }
 
-/** An exchange whose part was published by this rank. */
+/** An exchange for which this rank has published its part. */
 interface StartedExchange {
   readonly request: CollectiveRequest;
   readonly laneWords: ExchangeWords;
@@ -77,13 +77,13 @@ interface StartedExchange {
 
 /**
  * Small collectives of all ranks of one process. Each rank copies its part to separate memory, publishes the part, and
- * reads the parts of all other ranks (for a reduce, only the root does). A rank waits only one time. A schedule lends
- * the input itself, and waits a second time until the input is released.
+ * reads the parts of all other ranks (for a reduce, only the root does). A rank waits only one time. With a schedule, a
+ * rank would lend its input to other ranks, and wait a second time until they have released the input.
  *
- * A part stays unchanged until the rank publishes the second part after it. By then every rank has published its next
- * part, and so has finished reading the first part. Sums are in rank order.
+ * The memory of a part is reused two exchanges later. By then every rank has published its part of the exchange in
+ * between, so every rank has finished reading the earlier part. Sums are in rank order.
  *
- * Cost: (P − 1) · S bytes read per rank, S copied; two lines of 64 bytes per peer.
+ * Cost: (P − 1) · S bytes read per rank, S copied; two cache lines (64 bytes) per peer.
  */
 export class ThreadExchange implements NativeCollectives {
   readonly name = "exchange";
@@ -95,7 +95,7 @@ export class ThreadExchange implements NativeCollectives {
   private readonly parts: number;
   /** Word indices of each lane; undefined until the lane is used. */
   private readonly laneWords: (ExchangeWords | undefined)[] = [];
-  /** View of the exchange memory last used at each address. */
+  /** Last used view of the exchange memory, by address. */
   private readonly regions = new Map<number, Uint8Array>();
 
   constructor({ control, memory, arithmetic, parts }: ThreadExchangeParts) {

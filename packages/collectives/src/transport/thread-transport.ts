@@ -5,8 +5,9 @@ import { channelWord, slotCount } from "../control-block/layout.ts";
 import { type Eventually, Future, type SendHandle, type Transport } from "./transport.ts";
 
 /**
- * Messages of one lane between threads of one process whose operands are in one shared memory. A message is an address
- * and a length. Counters and slots are in the control block, so any thread of a rank may execute the next request.
+ * Passes the messages of one lane between threads of one process, whose operands are in one shared memory. A message is
+ * an address and a length. Counters and slots are in the control block, so any thread of a rank may execute the next
+ * request.
  */
 export class ThreadTransport implements Transport {
   readonly rank: number;

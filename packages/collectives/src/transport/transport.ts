@@ -49,13 +49,13 @@ export interface Transport {
    */
   send(peer: number, tag: number, bytes: Uint8Array): Eventually<SendHandle>;
   /**
-   * Borrows the next message from `peer`. Throws if its tag or length differs, or if it does not arrive within the
-   * timeout.
+   * Borrows the next message from `peer`. Throws if the message has a different tag or length, or does not arrive
+   * within the timeout.
    */
   receive(peer: number, tag: number, byteLength: number): Eventually<Uint8Array>;
   /**
-   * Receives the next message from `peer` into `target`, which must not be used until then. No memory has to be
-   * released. Absent: `receive` is as fast.
+   * Receives the next message from `peer` into `target`, which must not be used until the message has arrived. No
+   * memory has to be released. Absent: this transport has no faster way than `receive` and a copy.
    */
   receiveInto?(peer: number, tag: number, target: Uint8Array): Eventually<void>;
   /** Releases the oldest message borrowed from `peer`. */

@@ -27,11 +27,11 @@ export interface FrameSink {
 }
 
 export interface FrameReaderOptions {
-  /** Checksum for payloads. Default: `crc32c`; `crc32cOf` creates a faster one. */
+  /** Checksum for payloads. Default: `crc32c`. `crc32cOf` creates a faster function. */
   readonly checksum?: Checksum;
   /**
-   * Whether to check `sequence`. False if the sink checks it, for example because one stream arrives over several
-   * sockets. Default: true.
+   * Whether to check sequence numbers. False if the sink checks the sequence numbers, for example because one stream
+   * arrives over several sockets. Default: true.
    */
   readonly inSequence?: boolean;
 }

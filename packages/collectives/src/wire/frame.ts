@@ -37,7 +37,7 @@ export interface FrameHeader {
   readonly type: FrameType;
   /** Bitwise or of the flags in `frameFlags` that are set. */
   readonly flags: number;
-  /** Stream number; several streams share a link. The lane of a world. */
+  /** Stream number on the link: the lane of a world. */
   readonly stream: number;
   /** Number of earlier frames of the sender on this link and stream, modulo 2^32. */
   readonly sequence: number;
@@ -46,7 +46,7 @@ export interface FrameHeader {
   readonly length: number;
 }
 
-/** A received header. */
+/** Header of a received frame. */
 export interface ReceivedHeader extends FrameHeader {
   readonly checksum: number;
 }

@@ -29,13 +29,13 @@ export interface LosslessCodec {
    * Decodes `coded`.
    *
    * @param target memory of the uncoded size, not overlapping `coded`. After an error its contents are undefined.
-   * @throws CodedPayloadError if `encode` cannot have written `coded` for that size.
+   * @throws CodedPayloadError if `encode` cannot have written `coded` for the size of `target`.
    */
   decode(coded: Uint8Array, target: Uint8Array): void;
 }
 
-// Ratio of the estimated to the maximum number of exponents outside the window above which encoding is not attempted.
-// The sampled share is within a tenth of the true share, so an excess of a fifth is sufficient.
+// Encoding is not attempted if the estimated number of exponents outside the window is more than this factor times the
+// maximum number. The sampled share is within a tenth of the true share, so an excess of a fifth is sufficient.
 const hopeless = 1.2;
 
 const faults: readonly string[] = [
@@ -49,10 +49,11 @@ const faults: readonly string[] = [
  * Creates a lossless codec for floats that are nearly normally distributed, such as gradients, activations and
  * parameters.
  *
- * For N(0, σ²), seven adjacent exponents cover some 97.5 %. They get codes 1 to 7 of three bits; other exponents get
- * code 0 and a byte each; sign and mantissa are stored uncoded. A bf16 takes 11 + 8p bits, an f32 27 + 8p, with p ≈
- * 0.025 the share outside the window: ratios near 1.43 and 1.18. The window is chosen from 512 elements, so a message
- * with several scales is better coded in parts with separate windows, for example per frame.
+ * For N(0, σ²), seven adjacent exponents, the window, cover about 97.5 % of the elements. These exponents get the
+ * three-bit codes 1 to 7. Any other exponent gets code 0, and is stored as a byte. Sign and mantissa are stored
+ * uncoded. A bf16 takes 11 + 8p bits and an f32 takes 27 + 8p bits, where p ≈ 0.025 is the share of elements outside
+ * the window. The compression ratios are near 1.43 and 1.18. The window is chosen from a sample of 512 elements.
+ * Therefore, encode a message with several scales in parts with separate windows, for example per frame.
  *
  * Coded bytes, little endian:
  * - dtype u8 (1 bf16, 2 f32), lowest exponent of the window u8, 0 u16, number of elements u32, number of exponents
@@ -61,15 +62,16 @@ const faults: readonly string[] = [
  * - for each element, a byte of sign and upper 7 bits of mantissa;
  * - 48 bytes for every 128 codes: the codes of elements l, 16 + l, …, 112 + l are the bits, lowest first, of bytes l,
  *   16 + l and 32 + l;
- * - for the last fewer than 128 codes, bits 0, then bits 1, then bits 2, each plane padded with zeros to whole bytes;
+ * - for the remaining codes, fewer than 128: all bits 0, then all bits 1, then all bits 2, each plane padded with zeros
+ *   to whole bytes;
  * - the exponents outside the window, in order.
  *
- * Cost: one pass in each direction. 64 KiB in the kernels' memory: bf16 encoded at 10, decoded at 14 GB/s, f32 at 13
- * and 21 (docs/experiments.md).
+ * Cost: one pass in each direction. For 64 KiB in the kernels' memory, bf16 is encoded at 10 GB/s and decoded at 14
+ * GB/s, f32 at 13 GB/s and 21 GB/s (docs/experiments.md).
  *
- * Source: ZipCCL, arXiv 2604.27844 (coding exponents without statistics of the whole). Different from the source: the
- * window from a sample, the format for f32, codes that share vectors (bit planes would need a bit from every lane), and
- * the absence of block bases, which only a decoder with many threads needs.
+ * Source: ZipCCL, arXiv 2604.27844 (codes for exponents, without statistics of the complete message). Differences from
+ * the source: the window is chosen from a sample; there is a format for f32; codes share vectors, because bit planes
+ * would need a bit from every lane; there are no block bases, which only a decoder with many threads needs.
  */
 export const losslessCodec = (kernels: WireKernels = openWireKernels()): LosslessCodec => {
   const { exports, messages, addressOf } = kernels;

@@ -31,8 +31,8 @@ export interface WireKernels {
 }
 
 /**
- * Compiles and instantiates the functions, which takes about 1 ms. Call this function one time per thread; do not share
- * the result between threads.
+ * Compiles and instantiates the WebAssembly functions, which takes about 1 ms. Call this function one time per thread;
+ * do not share the result between threads.
  *
  * The module has no data segment and no stack: its working memory is allocated by `wireMemory.messages`, so it can run
  * over a world's memory without overwriting other data. (A separate memory would cost a copy of every payload.)
