@@ -36,7 +36,7 @@ export function packBits(output: usize, input: usize, rows: i32, count: i32): vo
   }
 }
 
-/** Narrows eight masks to eight bytes with value 0 or -1. */
+/** Narrows eight 32-bit masks to eight 16-bit masks, each 0 or -1. */
 // @ts-ignore: decorator
 @inline
 function narrowMasks(masks: usize): v128 {

@@ -1,6 +1,6 @@
-// Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels, which
-// are read by address. The column matrix (im2col) is only written, block by block, if a pixel has so few channels that
-// addresses would cost more.
+// Convolution of NHWC images with HWIO weights, and its two gradients, as matrix products. The rows of these products
+// are pixels, which are read by address. The column matrix (im2col) is only written, block by block, if a pixel has so
+// few channels that addresses would cost more.
 import { FEW_CHANNELS, PIXEL_BLOCK, SUM_BLOCK, TAP_BLOCK, TAP_BYTES, TILE_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { depthwise, depthwiseBackwardWeight } from "./depthwise";
 import { gemm, gemmPart } from "./gemm";
@@ -367,7 +367,7 @@ export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: us
  * their channels are treated as consecutive rows. `scratch` holds, in this order: edge addresses, results, tile, table,
  * image block, panels.
  *
- * Computes part `part` of `parts`, a range of the panels of output channels of all groups.
+ * Computes part `part` of `parts`: a range of the output channel panels, counted over all groups.
  */
 export function conv2dBackwardWeight(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,

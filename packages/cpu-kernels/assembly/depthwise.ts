@@ -6,7 +6,7 @@ import { madd } from "./lanes";
 /** Bytes per entry of a list of taps inside the image: weight address, and offset in bytes. */
 const ENTRY_BYTES: usize = 8;
 
-/** Computes Σ of x · weight over the list, for one pixel. */
+/** Computes Σ x · weight over the taps of `list`, for one pixel. */
 function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize): void {
   const end = list + <usize>taps * ENTRY_BYTES;
   let c: usize = 0;
@@ -128,8 +128,8 @@ export function depthwise(
 }
 
 /**
- * Computes w[c] += Σ over j < count of x(j)[c] · g(j)[c] for pixels that are `step` and `pixel` bytes apart. The row is
- * summed separately before it is added to w.
+ * Adds Σ over j < count of x(j)[c] · g(j)[c] to w[c]. The pixels of `x` are `step` bytes apart, the pixels of `g` are
+ * `pixel` bytes apart. The row is summed separately before it is added to w.
  */
 function addRow(x: usize, step: usize, g: usize, pixel: usize, count: i32, w: usize): void {
   let c: usize = 0;

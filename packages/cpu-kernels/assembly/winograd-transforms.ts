@@ -1,10 +1,10 @@
-// Transforms of Winograd's minimal filtering F(4, 3), which computes 4 × 4 results of a 3 × 3 kernel from 6 × 6 pixels
-// with 36 products instead of 144, and of F(3, 4), which computes the kernel's gradient. A vector holds four channels.
+// Transforms for Winograd's minimal filtering; a vector holds four channels. F(4, 3) computes 4 × 4 results of a 3 × 3
+// kernel from 6 × 6 pixels with 36 products instead of 144. F(3, 4) computes the kernel's gradient.
 //
 // The points are 0, ±√½, ±√2 and ∞. For 603 terms and normally distributed operands, the root mean square error
 // relative to f64 is 1.75 times the error of the direct sum. With the usual points 0, ±1, ±2, the error is 3.7 times
 // the error of the direct sum (`docs/experiments.md`). Every transform is applied along one dimension, then along the
-// other: the values in `from` and `to` are `step` bytes apart.
+// other dimension. The values in `from` are `step` bytes apart, the values in `to` are `toStep` bytes apart.
 import { madd } from "./lanes";
 
 const ROOT_HALF: f32 = 0.70710678118654752;
@@ -39,8 +39,8 @@ function pixels(from: usize, step: usize, to: usize, toStep: usize): void {
 }
 
 /**
- * Transforms three taps to values at the six points. Each value is divided by the product of the distances between its
- * point and all other points.
+ * Transforms three taps to values at the six points. The value at a point is divided by the product of the distances
+ * between this point and all other points.
  */
 // @ts-ignore: decorator
 @inline

@@ -74,7 +74,7 @@ for (const [name, x, window, stride] of poolings) {
   const { call, check } = bind(kernels["max-pool2d-backward"]!, [x, y], params);
   call();
   check({ absolute: 1e-5, relative: 0 });
-  // Bytes: the image is read, its gradient is written, and the cotangents are read.
+  // The image is read, its gradient is written, and the cotangents are read.
   const bytes = 4 * (2 * elementCount(x) + elementCount(y));
   printMeasurement(`${name} max-pool2d-backward`, await measure(call), { amount: bytes, unit: "B" });
 }

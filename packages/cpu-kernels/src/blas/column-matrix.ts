@@ -53,8 +53,8 @@ export const patchArguments = (s: ConvolutionSizes): number[] => [
 ];
 
 /**
- * A block of pixels of a group: the first pixel, the number of pixels, and the byte offsets of the group's channels in
- * a pixel of the image and of the result.
+ * A block of pixels in one channel group: the first pixel, the number of pixels, and the byte offsets of the group's
+ * channels within a pixel of the image and of the result.
  */
 export interface PixelBlock {
   readonly first: number;
@@ -77,7 +77,7 @@ export const blocksOf = (s: ConvolutionSizes): PixelBlock[] => {
   ).flat();
 };
 
-/** Returns the address of the channels of a pixel in y or its gradient. */
+/** Returns the address of a pixel's channels in y or in its gradient. */
 export const pixelAt = (y: number, s: ConvolutionSizes, pixel: number): number => y + 4 * pixel * s.outChannels;
 
 /** Nanoseconds per value written to or read from the column matrix, in one thread. */

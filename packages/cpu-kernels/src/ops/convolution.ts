@@ -79,7 +79,7 @@ export const runByImages = (
     });
 };
 
-/** Returns a refusal of nodes with an operand that is not f32. */
+/** Returns the reason to refuse a node with an operand that is not f32, or undefined if all operands are f32. */
 export const refusesOtherThanF32 = (node: KernelNode): string | undefined => {
   const other = [...node.inputs, ...node.outputs].find((spec) => spec.dtype !== "f32");
   return other === undefined ? undefined : `${node.op} runs on f32, not ${other.dtype}; cast its operands to f32`;

@@ -4,7 +4,7 @@ import { partBegin } from "../team/team.ts";
 
 /** Nanoseconds per word, in one thread. */
 const wordNanoseconds = 1;
-/** Number of words per counter. They are computed together. */
+/** Number of random words per counter, which are computed together. */
 const counterWords = 2;
 
 export const randomBitsKernel: Kernel = kernelOf({
