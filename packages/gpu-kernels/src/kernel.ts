@@ -15,7 +15,7 @@ export interface DeviceFacts {
   readonly minSubgroupSize: number;
   readonly maxSubgroupSize: number;
   readonly timestamps: boolean;
-  /** Shapes of subgroup matrix products that the adapter supports. Empty without the feature. */
+  /** Shapes of subgroup matrix products that the adapter supports. Empty if the adapter lacks the feature. */
   readonly subgroupMatrices: readonly SubgroupMatrixShape[];
   readonly maxWorkgroupSize: number;
   readonly maxWorkgroupBytes: number;
@@ -120,12 +120,12 @@ export interface Kernel<P extends Params = Params> {
 export const kernelOf = <Op extends OperatorName>(kernel: Kernel<OperatorParams[Op]> & { readonly op: Op }): Kernel =>
   kernel as unknown as Kernel;
 
-/** Choices measured on this device. If an entry is absent, the kernel uses its own rule. */
+/** Choices measured on this device. If an entry is absent, the kernel uses its built-in rule. */
 export interface Choices {
   /** Returns the variant of a product `y[m, n] = Σₖ a·b` that was fastest on this device. */
   readonly matmulVariant?: (request: MatmulRequest) => string;
   /**
-   * Maximum flops and bytes of one submission to the device. Default: far below the amount of work after which
+   * Maximum work per submission to the device, as flops plus bytes. Default: far below the amount of work after which
    * operating systems reset a device.
    */
   readonly workPerSubmission?: number;

@@ -22,6 +22,7 @@ const queriesPerSet = 4096; // WebGPU's limit of queries per set
  *
  * The device's clock has a different origin. No pass begins on the device before its submission, so the offset between
  * the host's clock and the device's clock is at least the maximum of (time of a submission − time of its first pass).
+ * This maximum is used as the offset.
  */
 export class StepTimer {
   private readonly device: Device;

@@ -86,7 +86,11 @@ export const prepareForWebGpu = (
     schedule: collectiveOrder ?? true,
   });
 
-/** Plan the memory of a prepared graph on a device. @param donate Indices of the inputs whose memory may be written. */
+/**
+ * Plan the memory of a prepared graph on a device.
+ *
+ * @param donate Indices of the inputs whose memory may be written.
+ */
 export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly number[] = []): MemoryPlan =>
   planMemory(graph, {
     donate,

@@ -2,12 +2,14 @@ import { type AttentionNode, keyLine, readRows, type SpanSource } from "./attent
 import { wgsl } from "../../wgsl.ts";
 
 // Number of invocations per workgroup of the kernels by row. Each invocation owns a few rows of one operand and
-// iterates over four rows of the other operand at a time. It reads directly from memory, without workgroup memory or
-// barriers, and keeps results in a private array. These kernels are for software adapters, which compile each memory
-// access into dozens of instructions. Therefore the shader text is short, and sixteen products share eight loads.
-// lavapipe, 256 queries × 256 keys × 64: compiles in 2 s and runs at 6 GFLOP/s; `attentionForward` compiles in 5 s and
-// runs at 2 GFLOP/s. The number of vectors is a uniform instead of a constant, because the compiler unrolls loops of
-// constant length over arrays, and compilation would take 32 s.
+// iterates over four rows of the other operand at a time. An invocation reads directly from memory, without workgroup
+// memory or barriers, and keeps its results in a private array.
+//
+// These kernels are for software adapters, which compile each memory access into dozens of instructions. Therefore the
+// shader text is short, and sixteen products share eight loads. lavapipe, 256 queries × 256 keys × 64: compiles in 2 s
+// and runs at 6 GFLOP/s; `attentionForward` compiles in 5 s and runs at 2 GFLOP/s. The number of vectors is a uniform
+// instead of a constant, because the compiler unrolls loops of constant length over arrays, and compilation would take
+// 32 s.
 
 export const lanes = 8;
 

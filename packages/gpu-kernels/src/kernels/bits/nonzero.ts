@@ -23,7 +23,10 @@ export interface ElementSelection {
    * is selected and 0 if not. Elements after the end give 0. May use `sizes.last`, `sizes.count` and `sizes.capacity`.
    */
   readonly code: string;
-  /** Additional data to write for element `from` in slot `at`, together with the position of the element. */
+  /**
+   * WGSL that writes additional data for element `from` to slot `at`, next to the position of the element; `clear`
+   * clears the unused slot `at`.
+   */
   readonly put: { readonly bindings: readonly Binding[]; readonly code: string; readonly clear: string };
   readonly indices: BindingSource;
   readonly found: BindingSource;

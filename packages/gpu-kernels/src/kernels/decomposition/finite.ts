@@ -38,8 +38,8 @@ export interface Largest {
 const lanes = 256;
 
 /**
- * Write to the words of each matrix in `info`: the bits of the maximum magnitude to the first word, whether all entries
- * are finite to the second word, and zeros to all other words. One workgroup per matrix.
+ * Write the words of each matrix in `info`: first the bits of the maximum magnitude, second whether all entries are
+ * finite, then zeros. One workgroup per matrix.
  */
 export const largestPass = ({ batch, rows, columns, lower, info, words }: Largest): Pass => ({
   label: "largest magnitude",

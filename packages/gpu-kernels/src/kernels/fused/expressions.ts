@@ -66,7 +66,11 @@ const castExpression = (x: string, from: DType, to: DType): string => {
   return `vec4<${to}>(${x})`;
 };
 
-/** Returns the WGSL expression of an instruction over registers. @param from Dtypes of the operands. */
+/**
+ * Returns the WGSL expression of an instruction over registers.
+ *
+ * @param from Dtypes of the operands.
+ */
 export const expressionOf = (
   { op, dtype, params }: FusedInstruction,
   args: readonly string[],

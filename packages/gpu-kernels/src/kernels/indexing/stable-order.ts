@@ -7,7 +7,7 @@ const lanes = 256;
 /** Maximum number of bits of a digit. A workgroup keeps a set of 256 bits for each digit value, 8 KiB in total. */
 const maxDigitBits = 8;
 
-/** Passes that write positions to a scratch block, and bytes of the scratch blocks. */
+/** Passes that write the sorted positions to scratch block `order`, and the size in bytes of each scratch block. */
 export interface StableOrder {
   readonly passes: readonly Pass[];
   readonly scratch: readonly number[];

@@ -55,8 +55,8 @@ export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits):
 const counts: Binding = { name: "counts", type: "array<i32>", source: { input: 2 }, access: "read" };
 
 /**
- * Returns WGSL that evaluates `call`. If `shared`, the value is passed through workgroup memory, which makes it
- * uniform.
+ * Returns WGSL that declares `place`, the value of `call`. If `shared`, the value is passed through workgroup memory,
+ * which makes it uniform.
  */
 const found = (shared: boolean, call: string): string =>
   shared

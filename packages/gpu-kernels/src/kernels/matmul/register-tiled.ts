@@ -49,8 +49,9 @@ export const tilesOf = ({ batch, rows, columns }: Product, tile: TileShape): num
  * - Columns of a transposed tile are permuted by an exclusive or with the block's number, so that eight invocations
  *   that write blocks of one row access eight groups of banks.
  * - The next tiles are loaded from global memory into registers while the current tiles are multiplied.
- * - Edges add no cost inside: rows and columns after the last repeat the last. Only an inner dimension that is not a
- *   multiple of 16 needs a check, once per fetched vector, that is, per 2 · perRows · perColumns flops or more.
+ * - Edges add no cost to the inner loop: after the end, the last row or column is repeated. Only an inner dimension
+ *   that is not a multiple of 16 needs a check, once per fetched vector, that is, per 2 · perRows · perColumns flops or
+ *   more.
  */
 export const registerTiledPass = (
   product: Product,
@@ -84,7 +85,7 @@ export const registerTiledPass = (
   const swizzled = ({ innerContiguous }: Operand, vector: string, block: string): string =>
     innerContiguous ? `(${vector} ^ (${block} * 2u))` : vector;
 
-  /** Returns WGSL of the work in round r on the block of the invocation, for either operand. */
+  /** Returns WGSL for one round, in which the invocation processes its block of either operand. */
   const perBlock = (round: number, work: (side: "a" | "b", block: string) => string): string => {
     const at = `lane${round === 0 ? "" : ` + ${round * lanes}u`}`;
     const [first, last] = [round * lanes, (round + 1) * lanes];

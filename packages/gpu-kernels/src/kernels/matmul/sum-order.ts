@@ -12,7 +12,7 @@ const usualTiles = 32;
 /** Minimum number of terms of a piece, if the first operand is transposed and if it is not. */
 const [minTerms, minTermsOfRows] = [128, 1024] as const;
 const maxPieces = 64;
-/** Number of terms that the length of a piece is a multiple of. */
+/** Granularity of the length of a piece, as a number of terms. */
 const step = 64;
 
 /**
@@ -44,8 +44,8 @@ export const splitsByRule = (product: Product, facts: DeviceFacts): Splits =>
   facts.software ? whole(product) : splitsOf(product);
 
 /**
- * Whether a variant adds in the device's order for the product, so that results of rows are bitwise identical to those
- * of other variants in this order.
+ * Whether a variant adds in the device's order for the product, so that each row of the result is bitwise identical to
+ * the result of other variants in this order.
  */
 export const keepsSumOrder = ({ sums }: MatmulVariant, product: Product, facts: DeviceFacts): boolean => {
   const order = sumOrderOf(product, facts);

@@ -134,7 +134,7 @@ export const coordinates = (at: string, sizes: readonly number[], name = "c"): s
   return lines.join("\n");
 };
 
-/** Returns WGSL of `offset + Σ c<d>·stride`. */
+/** Returns WGSL of `offset + Σ name · stride` over the dimensions. */
 export const affine = (
   strides: readonly number[],
   offset: number,

@@ -21,8 +21,8 @@ interface Window {
 }
 
 /**
- * A window whose sizes count units. Dimensions that the window fills start at 0, so the last such dimensions form rows
- * that are moved in wide units.
+ * A window whose sizes count units. In a dimension that the window fills, the window starts at 0. The last dimensions
+ * of this kind form rows, which are moved in wide units.
  */
 interface UnitWindow {
   readonly bytes: UnitBytes;

@@ -9,8 +9,8 @@ import { type KeyKind, keyFunction, keyKindOf, minKey, unkeyFunction } from "./o
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Returns the fold to the largest key. For a minimum, keys are flipped, so that the smallest element has the largest
- * key.
+ * Returns the fold that keeps the largest key. For a minimum, keys are flipped, so that the smallest element has the
+ * largest key.
  */
 const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({
   label: `reduce-${which}`,

@@ -28,7 +28,7 @@ export interface NormKind {
  */
 const farFromZero = "16.0";
 
-/** Returns WGSL of x̂ of vector `id`, up to the rounding error of the mean. */
+/** Returns WGSL of x̂, the normalized x, of vector `id`, up to the rounding error of the mean. */
 const normal = ({ centred }: NormKind, id: string): string => (centred ? `(x${id} - center) * rstd` : `x${id} * rstd`);
 
 /** Returns WGSL of x̂ of vector `id`, corrected with `rest`, the rounding error of the row's mean. */
@@ -47,9 +47,9 @@ const prologue = ({ centred }: NormKind): string => wgsl`
 `;
 
 /**
- * Returns the program of `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ. The term Σh is absent if the
- * normalization is not centred. If a row is far from zero, the rounding of its mean is a large fraction of a standard
- * deviation. `rest`, the mean of x − mean, corrects x̂.
+ * Returns the program of `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ and row length D. The term Σh is absent
+ * if the normalization is not centred. If a row is far from zero, the rounding error of its mean is a large fraction of
+ * a standard deviation. `rest`, the mean of x − mean, corrects x̂.
  *
  * @param restsAt Index of the scratch block for `rest` of each row. Absent: `rest` is not stored.
  */

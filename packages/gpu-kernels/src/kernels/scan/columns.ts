@@ -13,8 +13,8 @@ export interface ColumnScan extends ReductionStep {
 }
 
 /**
- * Segments of a column: `segments` segments of `length` elements. Each invocation sums one segment of a register of
- * columns.
+ * Segments of a column: `segments` segments of `length` elements. Each invocation sums one segment, for one register of
+ * adjacent columns.
  */
 interface Segments {
   readonly lanes: Lanes;

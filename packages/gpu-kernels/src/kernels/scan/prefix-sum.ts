@@ -10,7 +10,7 @@ const vectorsPerLane = 4;
 /** Number of elements per workgroup. */
 export const prefixSumBlock: number = lanes * vectorsPerLane * 4;
 
-/** Passes of a prefix sum, and bytes of the scratch blocks that they use. */
+/** Passes of a prefix sum, and the size in bytes of each scratch block. */
 export interface PrefixSum {
   readonly passes: readonly Pass[];
   readonly scratch: readonly number[];
