@@ -105,7 +105,7 @@ function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
 /**
  * Computes out = softmax(scale · q kᵀ) v and the logsumexp of the scores. `q` and `out` have shape [batch, heads,
  * queries, width]. `group` consecutive heads share keys and values of shape [capacity, width]. `limits` is the address
- * of the key lengths of all batch entries, followed by the positions of their first queries; 0 means no limits. A line
+ * of the key lengths for all batch entries, followed by the positions of their first queries; 0 means no limits. A line
  * is one head of one batch entry: computes lines `first` … `last` − 1. Scratch (computed in `src/ops/attention.ts`):
  * head, scores, two packed operands, a maximum per query of the tile.
  */

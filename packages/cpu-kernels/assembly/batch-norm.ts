@@ -7,7 +7,7 @@ import { madd } from "./lanes";
 
 const BLOCK_ROWS: i32 = 64;
 /**
- * Number of rows per partial sum of the gradients of gamma and beta. With partial sums, the rounding error over n rows
+ * Number of rows per partial sum of the gamma and beta gradients. With partial sums, the rounding error over n rows
  * grows like 128 + n/4096 instead of n.
  */
 const GROUP_ROWS: i32 = 64 * BLOCK_ROWS;
@@ -63,8 +63,8 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
   for (let done = 0; done < rows; done += BLOCK_ROWS) {
     const count = min(BLOCK_ROWS, rows - done);
     const weight = <f32>count / <f32>(done + count);
-    // Add the squared deviations of the block, plus a term for the distance between the mean of the block and the mean
-    // of the previous rows. Before the first block, this term must be 0 even if the distance is infinite.
+    // Add the block's squared deviations, plus a term for the distance between the block mean and the mean of the
+    // previous rows. Before the first block, this term must be 0 even if the distance is infinite.
     const spread = <f32>done * weight;
     const share = <f32>1 / <f32>count;
     let i: usize = begin;
@@ -174,8 +174,8 @@ function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize,
 }
 
 /**
- * Computes the gradients of gamma and beta of columns `first` … `last` − 1, and the three factors of `columnGradients`:
- * a = γ·rstd, b = −γ·rstd²·dγ/N and c = −γ·rstd·dβ/N. Writes these factors to `factors` (3 · width words).
+ * Computes the gamma and beta gradients of columns `first` … `last` − 1, and the three factors of `columnGradients`: a
+ * = γ·rstd, b = −γ·rstd²·dγ/N and c = −γ·rstd·dβ/N. Writes these factors to `factors` (3 · width words).
  */
 export function columnFactors(
   dGamma: usize, dBeta: usize, factors: usize, x: usize, gamma: usize, means: usize, variances: usize, g: usize, rows: i32, width: i32, epsilon: f32, first: i32, last: i32,

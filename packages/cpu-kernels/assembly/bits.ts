@@ -44,7 +44,7 @@ function narrowMasks(masks: usize): v128 {
 }
 
 /**
- * Packs rows of `count` masks (32 bits each, all set or all clear) into rows of ⌈count/32⌉ words, in the format of
+ * Packs rows of `count` masks (32 bits each, all set or all clear) into rows of ⌈count/32⌉ words, in the same format as
  * `packBits`.
  */
 export function packLanes(masks: usize, output: usize, rows: i32, count: i32): void {

@@ -2,9 +2,9 @@
 // blocks of these sizes, and the host computes the scratch memory from them. Measured on an EPYC of the Zen 5 family
 // (48 KiB L1, 1 MiB L2, 4.2 GHz, peak 67 GFLOP/s).
 
-/** Bytes of one tile of results, 6 rows × 8 columns, which holds the results of edge tiles before they are copied. */
+/** Bytes of one result tile, 6 rows × 8 columns, which holds the results at the edges before they are copied. */
 export const TILE_BYTES = 192;
-/** Number of rows of the largest tile. */
+/** Number of rows per large tile. */
 export const TILE_ROWS = 6;
 export const TILE_COLUMNS = 8;
 
@@ -45,8 +45,8 @@ export const FEW_CHANNELS = 8;
 /** Weight gradient: number of pixels per block. A packed panel of 8 output channels is at most 16 KiB. */
 export const SUM_BLOCK = 512;
 /**
- * Convolution: bytes per entry of the list of taps, which holds the weight address, row offset, column offset, and the
- * sum of both offsets in bytes.
+ * Convolution: bytes per tap in the list of taps. An entry holds the weight address, row offset, column offset, and
+ * both offsets combined in bytes.
  */
 export const TAP_BYTES = 16;
 
@@ -58,7 +58,7 @@ export const NORM_BLOCK_ROWS = 64;
 /** Winograd's F(4, 3): number of pairs of points (6 × 6). Each pair needs one matrix product. */
 export const WINOGRAD_POINTS = 36;
 /**
- * Winograd: bytes of padding between the values of consecutive pairs of points. Without padding, distances can be
+ * Winograd: bytes of padding between the values at consecutive pairs of points. Without padding, distances can be
  * powers of two, at which all values share cache sets.
  */
 export const WINOGRAD_SPACING = 64;

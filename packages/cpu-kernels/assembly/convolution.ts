@@ -21,8 +21,8 @@ function align16(bytes: i32): i32 {
 }
 
 /**
- * Returns the number of words for the addresses of one block of pixels. With few channels: words for one address and
- * one row of the column matrix per pixel.
+ * Returns the number of words for the tap addresses of a pixel block. With few channels: words for one address and one
+ * column matrix row per pixel.
  */
 // @ts-ignore: decorator
 @inline
@@ -31,12 +31,12 @@ function tableWords(block: i32, inner: i32): i32 {
 }
 
 /**
- * Writes the address of every tap of pixels [first, first + count) of the grid (images × rows × across), and the
- * addresses of the results.
+ * Writes the tap addresses of pixels [first, first + count) in the grid (images × rows × across), and the result
+ * addresses.
  *
- * A tile's addresses are stored together, [tap][row of the tile], in the order in which `tile6` reads them. Tile p
- * begins at table + p · taps words. With few channels, the values themselves are copied, [pixel][tap][channel], after
- * the addresses, and each row has a single address, the address of its copy.
+ * A tile's addresses are stored together, [tap][tile row], in the order in which `tile6` reads them. Tile p begins at
+ * table + p · taps words. With few channels, the values themselves are copied, [pixel][tap][channel], after the
+ * addresses, and each row has a single address, the address of its copy.
  */
 function addressPixels(
   source: usize, height: i32, width: i32, sourcePixel: usize, inner: i32, stepY: i32, stepX: i32, tapList: usize, taps: i32,

@@ -1,8 +1,8 @@
 // Block size of the triangular kernels. This file is both AssemblyScript and TypeScript; see `blocks.ts`.
 
 /**
- * Number of rows of a diagonal block, a multiple of the tile height (6) and the panel width (8). The transposed block
- * (9 KiB) stays in L1 together with a row.
+ * Number of rows per diagonal block, a multiple of the tile height (6) and the panel width (8). The transposed block (9
+ * KiB) stays in L1 together with a row.
  */
 export const TRIANGLE_BLOCK = 48;
 

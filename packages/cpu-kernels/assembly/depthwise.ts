@@ -6,7 +6,7 @@ import { madd } from "./lanes";
 /** Bytes per entry of a list of taps inside the image: weight address, and offset in bytes. */
 const ENTRY_BYTES: usize = 8;
 
-/** Computes Σ x · weight over the taps of `list`, for one pixel. */
+/** Computes one output pixel: Σ x · weight over the taps of `list`, for each channel. */
 function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize): void {
   const end = list + <usize>taps * ENTRY_BYTES;
   let c: usize = 0;
@@ -27,8 +27,8 @@ function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize
 }
 
 /**
- * Like `onePixel`, for four pixels that are `step` bytes apart, with results `toStep` bytes apart. The pixels share the
- * loads of weights.
+ * Like `onePixel`, for four pixels that are `step` bytes apart, with results `toStep` bytes apart. The four pixels
+ * share the weight loads.
  */
 function fourPixels(corner: usize, step: usize, list: usize, taps: i32, pixel: usize, to: usize, toStep: usize): void {
   const end = list + <usize>taps * ENTRY_BYTES;

@@ -156,9 +156,9 @@ function scaleOf(bits: u32): f64 {
 }
 
 /**
- * Computes eigenvalues [n], ascending, and eigenvectors [n, n], as columns, of `batch` matrices [n, n]. Only the lower
+ * Computes ascending eigenvalues [n], and eigenvectors [n, n] as columns, for `batch` matrices [n, n]. Only the lower
  * triangles are read. Scratch (computed in `src/ops/eigh.ts`): d and e in f64, two matrices with rows of complete
- * panels, a list of rotations, and the larger of two regions: the scratch of `reflectRows` and `tridiagonalize`, and a
+ * panels, a list of rotations, and the larger of two regions: the scratch for `reflectRows` and `tridiagonalize`, and a
  * second copy of d and e.
  */
 export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32, scratch: usize): void {

@@ -34,7 +34,7 @@ export function iota(output: usize, outer: i32, size: i32, inner: i32, float: i3
 }
 
 /**
- * Writes rows of `depth` elements, `width` bytes each: the bits `one` at the index of the row, 0 at all other
+ * Writes one-hot rows of `depth` elements, `width` bytes each: the bits `one` at the row's index, 0 at all other
  * positions.
  */
 export function oneHot(indices: usize, output: usize, rows: i32, depth: i32, one: u32, width: i32): void {

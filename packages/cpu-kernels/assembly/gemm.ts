@@ -108,11 +108,12 @@ function productAbove(
 /**
  * Computes y[rows, columns] = op(a) · op(b), or adds the product to y if `accumulate`.
  *
- * One operand is read by address and needs no preparation; the other operand is packed. Usually `b` is packed. If
- * packing `b` would cost more, `b` is read by address and the result is written transposed. This is the case if `b` is
- * transposed (its rows are contiguous along the sum) and `a` is also transposed or has fewer rows than the result has
- * columns, or if `a` has so few rows that each packed value would be used once or twice (8 × 512 × 512: 39 GFLOP/s
- * packed, 62 by address).
+ * One operand is read by address and needs no preparation; the other operand, usually `b`, is packed. If packing `b`
+ * would cost more, `b` is read by address and the result is written transposed. There are two such cases:
+ * - `b` is transposed (its rows are contiguous along the sum), and `a` is also transposed or has fewer rows than the
+ *   result has columns.
+ * - `a` has so few rows that each packed value would be used only once or twice (8 × 512 × 512: 39 GFLOP/s packed, 62
+ *   by address).
  */
 export function gemm(
   a: usize,
@@ -130,9 +131,9 @@ export function gemm(
 }
 
 /**
- * Computes part `part` of `parts` of `gemm`: a range of the columns of the packed operand, or a range of the rows of
- * the unpacked operand if the rows can be split evenly. Each sum depends only on its row, its column and `inner`.
- * Therefore the parts are bitwise identical to the complete product, and a row alone gives the same bits as in a batch.
+ * Computes part `part` of `parts` of `gemm`: a column range of the packed operand, or a row range of the unpacked
+ * operand if the rows can be split evenly. Each sum depends only on its row, its column and `inner`. Therefore the
+ * parts are bitwise identical to the complete product, and a row alone gives the same bits as in a batch.
  */
 export function gemmPart(
   a: usize,
@@ -223,10 +224,10 @@ function productPart(
 }
 
 /**
- * Computes a part of `xᵀx` [n, n], or of `xxᵀ` if not `transposed`, with about half of the work of a product. The
- * result is bitwise identical to the product, because multiplication of two factors is commutative. Computes the
- * entries on and above the diagonal, and copies each column to the corresponding row. All parts have about the same
- * number of entries above the diagonal.
+ * Computes a part of `xᵀx` [n, n], or of `xxᵀ` if not `transposed`, with about half the work of `gemm`. The result is
+ * bitwise identical to the result of `gemm`, because multiplication is commutative. Computes the entries on and above
+ * the diagonal, and copies each column to the corresponding row. All parts have about as many entries above the
+ * diagonal.
  */
 function gramPart(x: usize, y: usize, n: i32, inner: i32, transposed: bool, scratch: usize, part: i32, parts: i32): void {
   const stride = (<usize>n) << 2;

@@ -44,9 +44,9 @@ function bins4(x: v128, low: v128, high: v128, origin: v128, scale: v128, last: 
 }
 
 /**
- * Counts how many values of `x` fall into each of `bins` equal bins of [low, high]; the operator documents the rounding
- * rule. `scratch` holds four counts per bin, and four counts for values outside of the range. With a single count per
- * bin, increments of adjacent values, which often fall into the same bin, would wait for each other.
+ * Counts how many values of `x` fall into each of `bins` equal bins in [low, high]; the operator documents the rounding
+ * rule. `scratch` holds four counts per bin, and four counts for values outside of the range. Adjacent values often
+ * fall into the same bin, and with a single count per bin, their increments would wait for each other.
  */
 export function histogram(x: usize, lowest: usize, highest: usize, counts: usize, n: i32, bins: i32, scratch: usize): void {
   const low = flush(load<f32>(lowest));

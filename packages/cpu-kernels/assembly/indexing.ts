@@ -2,8 +2,9 @@
 import { copyBytes, fillBytes } from "./movement";
 
 /**
- * Gathers rows of `rowBytes` bytes in `outer` blocks. Row i of an output block [count] is a copy of row `indices[i]` of
- * the input block [size]. If an index is out of range, its output row is filled with the 4-byte `pattern`.
+ * Gathers rows of `rowBytes` bytes in `outer` blocks. Row i of an output block [count] is a copy of input row
+ * `indices[i]` in the corresponding block [size]. If an index is out of range, its output row is filled with the 4-byte
+ * `pattern`.
  */
 export function gatherRows(output: usize, input: usize, indices: usize, outer: i32, size: i32, rowBytes: usize, count: i32, pattern: u32): void {
   for (let block = 0; block < outer; block++) {
@@ -39,7 +40,7 @@ function addRows<T>(output: usize, indices: usize, updates: usize, outer: i32, s
 }
 
 /**
- * Adds row i of each `updates` block to row `indices[i]` of the output block, in order of i. Rows have `inner`
+ * Adds row i of each `updates` block to row `indices[i]` of the output block, for ascending i. Rows have `inner`
  * elements. Rows with an index out of range are ignored.
  */
 export function scatterAddF32(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {

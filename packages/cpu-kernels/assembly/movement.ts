@@ -90,8 +90,8 @@ export function transposeTile<T>(output: usize, outputStep: usize, input: usize,
 const ENTRY: usize = 12;
 
 /**
- * Iterates over the first `count` indices of the first dimension of `table` and over all other dimensions. The last two
- * dimensions are copied together.
+ * Copies `count` indices of the first dimension in `table`, with all following dimensions. The last two dimensions are
+ * copied together.
  */
 function copyDims<T>(output: usize, input: usize, table: usize, dims: i32, count: i32): void {
   const outputStep = <usize>load<i32>(table, 4);
@@ -144,8 +144,8 @@ function copySteps<T>(output: usize, input: usize, table: usize, dims: i32, firs
 }
 
 /**
- * Copies indices `first` … `last` − 1 of the first dimension of a strided view of bytes. `table` has `dims` ≥ 2
- * entries, outermost first.
+ * Copies a strided view of bytes, limited to indices `first` … `last` − 1 of its first dimension. `table` has `dims` ≥
+ * 2 entries, outermost first.
  */
 export function copyStrided8(output: usize, input: usize, table: usize, dims: i32, first: i32, last: i32): void {
   copySteps<u8>(output, input, table, dims, first, last);

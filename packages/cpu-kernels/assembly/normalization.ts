@@ -4,7 +4,7 @@ import { BLOCK_BYTES, madd, sumLanes } from "./lanes";
 import { partBegin } from "./parts";
 import { sumRow } from "./sum";
 
-/** Returns Σ (row − centre)² over a block. */
+/** Returns Σ (x − centre)² over the entries of a block. */
 // @ts-ignore: decorator
 @inline
 function sumOfBlockSquares(row: usize, bytes: usize, centre: f32): f32 {
@@ -45,7 +45,7 @@ function sumOfSquares(row: usize, bytes: usize, centre: f32): f32 {
   return bytes <= BLOCK_BYTES ? sumOfBlockSquares(row, bytes, centre) : sumOfLongSquares(row, bytes, centre);
 }
 
-/** Returns Σ (row − centre) over a block. */
+/** Returns Σ (x − centre) over the entries of a block. */
 // @ts-ignore: decorator
 @inline
 function sumOfBlockDeviations(row: usize, bytes: usize, centre: f32): f32 {
@@ -140,15 +140,15 @@ function flush(total: usize, partial: usize, bytes: usize): void {
 
 /**
  * Number of row blocks per group. Terms are summed within a block of rows, then within a group of 64 blocks, then over
- * all groups. The error of a sum of n terms grows like 128 + n/4096 instead of n.
+ * all groups. The rounding error over n terms grows like 128 + n/4096 instead of n.
  */
 const GROUP_BLOCKS: i32 = 64;
 const BLOCK_ROWS: i32 = NORM_BLOCK_ROWS;
 const GROUP_ROWS: i32 = GROUP_BLOCKS * BLOCK_ROWS;
 
 /**
- * Computes the gradients `dx` of the rows of part `part` of `parts`. Writes the sums for gamma and beta over each block
- * of rows to `sums`.
+ * Computes the row gradients `dx` of part `part` of `parts`. Writes the sums for gamma and beta over each block of rows
+ * to `sums`.
  */
 // @ts-ignore: decorator
 @inline
@@ -247,16 +247,17 @@ function backwardRows(
 }
 
 /**
- * Adds the sums of all row blocks to `totals` [width], and sets the sums to zero. The sums of a block have `columns`
- * columns, of which the function adds `width` columns from `first` on: gamma at 0, beta at `width`. If there are
- * several groups of blocks, the sums are followed in memory by space for the sums of one group.
+ * Adds up the row block sums of one parameter, gamma or beta, in `totals` [width], and sets the block sums to zero. A
+ * block has `columns` sums, of which `width` sums from `first` on belong to the parameter: gamma begins at 0, beta at
+ * `width`. If there are several groups of blocks, the block sums are followed in memory by space for the sums of one
+ * group.
  */
 export function normTotals(totals: usize, sums: usize, rows: i32, width: i32, columns: i32, first: i32): void {
   const bytes = <usize>width << 2;
   const blockBytes = <usize>columns << 2;
   const blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
   const grouped = rows > GROUP_ROWS;
-  const group = grouped ? sums + <usize>blocks * blockBytes : totals; // one group needs no space of its own
+  const group = grouped ? sums + <usize>blocks * blockBytes : totals; // a single group needs no sums of its own
   memory.fill(totals, 0, bytes);
   memory.fill(group, 0, bytes);
   for (let block = 0; block < blocks; block++) {

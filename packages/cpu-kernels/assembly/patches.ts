@@ -3,10 +3,10 @@
 import { copyPadded } from "./convolution";
 
 /**
- * Writes columns [begin, end) of rows [first, first + count) of the column matrix of one group. The row of output pixel
- * p holds [kernelHeight][kernelWidth][perGroup] values of the image, with zeros for taps outside of the image. Pixels
- * are numbered over [batch][outHeight][outWidth]. `x` begins at the group's first channel. Rows of the result have
- * `end − begin` values.
+ * Writes columns [begin, end) of rows [first, first + count) in one group's column matrix. The row of output pixel p
+ * holds [kernelHeight][kernelWidth][perGroup] image values, with zeros for taps outside of the image. Pixels are
+ * numbered over [batch][outHeight][outWidth]. `x` begins at the group's first channel. Result rows have `end − begin`
+ * values.
  */
 export function patches(
   x: usize, to: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,

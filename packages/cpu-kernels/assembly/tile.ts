@@ -12,7 +12,7 @@
 import { TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { madd, transpose4 } from "./lanes";
 
-/** Number of rows of the smaller tile. */
+/** Number of rows per small tile. */
 const SMALL_TILE_ROWS: i32 = 4;
 
 /**

@@ -1,7 +1,7 @@
 // Sizes of `topK`. This file is both AssemblyScript and TypeScript: the kernel lays out its scratch memory from these
 // sizes, and the host computes the number of bytes.
 
-/** Number of bins of a histogram, which covers 11 bits of a key. */
+/** Number of histogram bins, for 11 bits of a key. */
 export const BINS = 2048;
 /** Maximum k for which rows use a sorted list instead of radix selection. */
 export const LIST = 32;
@@ -11,8 +11,8 @@ export const LIST = 32;
 export const LONG = 16384;
 export const SMALL_PART = 8;
 /**
- * Filtering aims at AIM_TIMES · k entries that reach the bound, and at least LEAST_AIM. This target is large enough
- * that a bound estimated from a sample hardly ever selects fewer than k entries.
+ * Target for the number of filtered entries: AIM_TIMES · k, at least LEAST_AIM. The target is large enough that a bound
+ * estimated from a sample hardly ever selects fewer than k entries.
  */
 export const AIM_TIMES = 2;
 export const LEAST_AIM = 2048;

@@ -38,7 +38,7 @@ function thins(n: i32, k: i32): bool {
 }
 
 /**
- * Selects the k largest elements of each of `rows` rows of `n` elements, and writes k values and k positions per row.
+ * Selects the k largest elements in each of `rows` rows with `n` elements, and writes k values and k positions per row.
  * `scratch` holds the list, or a histogram followed by the candidates, whose memory the sort reuses; `src/ops/top-k.ts`
  * computes its size. `kind` is the `Order` that converts words to keys.
  */

@@ -1,13 +1,13 @@
-// Products of a vector and a matrix, for matrix products of one row or one column.
+// Products of a vector and a matrix, used for matrix products with one row or one column.
 //
-// Each sum adds its terms in the same order as the tiles of `product`, so the results are bitwise identical: one chain
-// of multiply-adds over each block of `evenBlock(inner, INNER_BLOCK)` terms, then the sums of the blocks are added in
+// Each sum adds its terms in the same order as the tiles of `product`, so the results are bitwise identical. First, one
+// chain of multiply-adds sums each block of `evenBlock(inner, INNER_BLOCK)` terms. Then the block sums are added in
 // sequence.
 import { COLUMN_BLOCK, INNER_BLOCK } from "./blocks";
 import { madd } from "./lanes";
 import { evenBlock } from "./tile";
 
-/** Maximum length of a strip of sums, in units of COLUMN_BLOCK. A strip of 4096 sums (16 KiB) fits in L1. */
+/** Maximum number of sums per strip, in units of COLUMN_BLOCK. A strip of 4096 sums (16 KiB) fits in L1. */
 const STRIP_ROWS: i32 = 8;
 
 /** Computes y[n] += Σ x[k] · b[k][n] over `count` terms, in order. Four rows of `b` at a time are added to `y`. */

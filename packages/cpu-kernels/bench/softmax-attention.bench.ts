@@ -9,7 +9,7 @@ import { openBench } from "./open-bench.ts";
 const { bind, clear } = await openBench();
 
 /**
- * Checks a kernel, then times it. `given` holds the values of inputs that must match other inputs, by input position.
+ * Checks a kernel, then times it. `given` maps input positions to values, for inputs that depend on other inputs.
  * Returns the outputs of the kernel.
  */
 const run = async (

@@ -170,7 +170,7 @@ interface Lowered {
   readonly results: readonly number[];
   /** Fold code of each result. Undefined: the result is not folded. */
   readonly folds: readonly (number | undefined)[];
-  /** Storage kind of each result. */
+  /** Storage kind of each result, as a value of `Kind` in `assembly/fused-runs.ts`. */
   readonly kinds: readonly number[];
   readonly numRegisters: number;
 }
@@ -314,15 +314,14 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
  *
  * Order of the words:
  * - numbers of inputs, outputs, constants, micro-operations, registers, outer dimensions
- * - elements of a row; number of rows
+ * - elements per row; number of rows
  * - bytes of operand addresses and running totals at the start of the scratch memory
- * - index of the first constant; elements of a tile; number of folds
- * - outer sizes; words of the inputs; bits of the constants
+ * - index of the first constant; elements per tile; number of folds
+ * - outer sizes; input words; constant bits
  * - per output: its register, its kind, and whether it is written in place (2: folded)
- * - per micro-operation: its opcode, result, three operands, and the slot of the result (-1: written directly to an
- *   output)
- * - per fold: its number, the operand that it reads in memory (or -1), the slot if there is no such operand, the
- *   operand that it writes, and its size
+ * - per micro-operation: its opcode, result, three operands, and result slot (-1: written directly to an output)
+ * - per fold: its code, the operand that it reads in memory (or -1), the slot if there is no such operand, the operand
+ *   that it writes, and its size
  */
 export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const { micros, constants, results, folds: numbers, kinds, numRegisters } = lower(node);

@@ -2,7 +2,7 @@ import { NORM_BLOCK_ROWS } from "../assembly/blocks.ts";
 import { type Kernel, kernelOf } from "./kernel.ts";
 import { rowsOf } from "./row-kernel.ts";
 
-/** Nanoseconds per element, in one thread. */
+/** Estimated nanoseconds per row element, in one thread. */
 const elementNanoseconds = 0.8;
 
 /**

@@ -6,7 +6,7 @@ import { partBegin, type Team } from "./team/team.ts";
 
 /** Number of columns whose transformed kernel is in memory at a time: at most 18 KiB per input channel. */
 const columnBlock = 128;
-/** Target size in bytes of the values and products of one block of tiles, which should stay in the L2 cache. */
+/** Target size in bytes for the values and products of one tile block, which should stay in the L2 cache. */
 const blockBytes = 2 ** 20;
 /** Minimum and maximum number of tiles per block. Every block reads the complete kernel again. */
 const [minTiles, maxTiles] = [24, 48];
@@ -17,16 +17,16 @@ const [minTiles, maxTiles] = [24, 48];
  */
 const transformCosts = { tileChannel: 512, kernelEntry: 1200 };
 /**
- * Minimum ratio of the cost of direct sums to the cost of Winograd, both estimated, for which Winograd is used. The
- * ratio is larger than 1 so that no shape becomes slower.
+ * Minimum ratio between the estimated costs of direct sums and Winograd at which Winograd is used. The ratio is larger
+ * than 1 so that no shape becomes slower.
  */
 const margin = 1.15;
-/** Nanoseconds to transform and pack one entry of the kernel. */
+/** Estimated nanoseconds to transform and pack one entry of the kernel. */
 const kernelNanoseconds = 12;
 /**
  * Batch size that the choice between Winograd and direct sums assumes. The actual batch size has no influence, because
- * the result of a sample must be bitwise identical alone and in a batch. With fewer images of small size, packing the
- * kernel costs more time than Winograd saves (1×8×8×64 ran at 0.65 of the speed of direct sums).
+ * the result for a sample must be bitwise identical alone and in a batch. With fewer small images, packing the kernel
+ * costs more time than Winograd saves (1×8×8×64 ran at 0.65 of the speed of direct sums).
  */
 const usualBatch = 16;
 
@@ -47,7 +47,9 @@ export const suitsWinograd = (s: ConvolutionSizes): boolean => {
   return direct > margin * (products + tiles * tileChannel * (s.channels + s.outChannels) + kernelEntry * entries);
 };
 
-/** Sizes of a Winograd convolution with tiles of 4 × 4 results. Computes a forward convolution or an input gradient. */
+/**
+ * Sizes of a Winograd convolution with tiles of 4 × 4 results. It is either a forward convolution or an input gradient.
+ */
 interface Tiling {
   readonly height: number;
   readonly width: number;

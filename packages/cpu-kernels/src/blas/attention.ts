@@ -90,8 +90,8 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
 };
 
 /**
- * Returns the scratch bytes of one thread: the weights of a block of queries, their gradients, and δ = Σ g · out for
- * each query of a head.
+ * Returns the scratch bytes of one thread: the weights of a query block, their gradients, and δ = Σ g · out for each
+ * query of a head.
  */
 const gradientBytes = (sizes: AttentionSizes): number => alignUp(4 * (2 * blockOf(sizes) * sizes.keys + sizes.queries));
 

@@ -3,7 +3,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 import { partBegin } from "../team/team.ts";
 
-/** Nanoseconds per element in one thread, for each of the two passes (sums, then gradients). */
+/** Estimated nanoseconds per element in one thread, for each of the two passes (sums, then gradients). */
 const elementNanoseconds = 0.3;
 
 /**

@@ -56,7 +56,8 @@ export const imageValues = (s: ConvolutionSizes): number => s.height * s.width *
 export const outputValues = (s: ConvolutionSizes): number => s.outHeight * s.outWidth * s.outChannels;
 
 /**
- * Runs an export that processes images independently. Threads share the images. Addresses: images, weights, results.
+ * Runs an export that processes images independently. Threads share the images. Inputs: images and weights. Output:
+ * results.
  */
 export const runByImages = (
   team: Team,

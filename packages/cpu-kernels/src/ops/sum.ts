@@ -6,7 +6,7 @@ import { partBegin, type Team } from "../team/team.ts";
 
 /** Bytes for the totals of column sums; see `assembly/sum.ts`. */
 const totalBytes = 12 * 1024;
-/** Nanoseconds per element, in one thread. */
+/** Estimated nanoseconds per summed element, in one thread. */
 const elementNanoseconds = 0.15;
 
 const stepsOf = (node: KernelNode<OperatorParams["sum"]>): ReductionStep[] =>

@@ -174,7 +174,7 @@ export class ParallelRegion {
 }
 
 export interface WaitRule {
-  /** Number of polls before sleeping. */
+  /** Number of polls before the waiting thread sleeps. */
   readonly spins: number;
   readonly canBlock: boolean;
   readonly milliseconds: number;

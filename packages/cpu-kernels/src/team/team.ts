@@ -11,7 +11,7 @@ export type Call = (fn: number, ...args: number[]) => void;
 export interface Team {
   /** Number of threads: the calling thread and its helpers. */
   readonly threads: number;
-  /** Returns the number of an export of the kernels, or of `sgemm` if the team has a BLAS. */
+  /** Returns the number of a kernel export, or of `sgemm` if the team has a BLAS. */
   indexOf(name: string): number;
   /**
    * Returns the number of parts for a kernel that takes `nanoseconds` in one thread. Returns 1 if additional threads
