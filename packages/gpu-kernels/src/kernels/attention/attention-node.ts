@@ -111,7 +111,9 @@ export const seenBy = ({ causal }: AttentionNode): string =>
 export interface SpanSource {
   /** Bindings that the spans are read from. Empty if the uniform sizes determine the spans. */
   readonly bindings: readonly Binding[];
-  /** WGSL outside of functions. If the node has limits, defines `fn span_of(entry: u32) -> vec2<u32>`. */
+  /**
+   * WGSL declarations outside of functions. If the node has limits, they define `fn span_of(entry: u32) -> vec2<u32>`.
+   */
   readonly code: string;
   /**
    * Returns WGSL that declares `keys: u32` and `start: i32` for the batch entry of a line of queries. With `shared`,

@@ -233,10 +233,10 @@ const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirec
 };
 
 /**
- * Computes the gradients of attention without a queries × keys matrix: δ of each query, dq over tiles of queries, dk
- * and dv over tiles of keys. Each value is summed by one invocation in a fixed order, so results are bitwise
- * reproducible. This order computes scores and their gradients twice, which takes 14 · width flops per visible
- * query-key pair instead of 10 · width.
+ * Computes the gradients of attention without a queries × keys matrix: δ per query, dq over query tiles, dk and dv over
+ * key tiles. Each value is summed by one invocation in a fixed order, so results are bitwise reproducible. This order
+ * computes scores and their gradients twice, which takes 14 · width flops per visible query-key pair instead of 10 ·
+ * width.
  *
  * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4. The loop order of that algorithm needs atomics for dq; the
  * two passes here need no atomics.

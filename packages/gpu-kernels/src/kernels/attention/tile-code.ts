@@ -109,8 +109,8 @@ const multiplyChunk = (tile: AttentionTile, target: string, near: string): strin
 };
 
 /**
- * An operand in memory: the name of its `vector_` function, and WGSL of its row 0, of the first row to load, and of the
- * end of its rows.
+ * An operand in memory. `operand` names its `vector_` function; `line`, `first` and `end` are WGSL expressions for its
+ * row 0, the first row to load, and the end of its rows.
  */
 export interface Rows {
   readonly operand: string;

@@ -13,7 +13,7 @@ import { vectorsOf } from "./vectors.ts";
 export interface AttentionTile {
   readonly rowLanes: number;
   readonly columnLanes: number;
-  /** Number of vectors of four per operand row. */
+  /** Number of 4-element vectors per operand row. */
   readonly vectors: number;
   /** Number of vectors per row that are in workgroup memory at a time. */
   readonly chunk: number;
@@ -41,8 +41,8 @@ export const strideOf = ({ chunk }: AttentionTile): number => chunk | 1;
 export const weightStride = ({ columnLanes }: AttentionTile): number => columnLanes | 1;
 export const resultVectors = ({ vectors, columnLanes }: AttentionTile): number => Math.ceil(vectors / columnLanes);
 /**
- * Returns the number of columns whose complete rows, in the operand of the second product, fit in the memory of a chunk
- * of the first product.
+ * Returns the number of columns per load in the second product. Complete rows for these columns fit in the memory that
+ * holds a chunk in the first product.
  */
 export const columnsAtOnce = (tile: AttentionTile): number => {
   const room = Math.floor((tileColumns(tile) * strideOf(tile)) / tile.vectors / 4);

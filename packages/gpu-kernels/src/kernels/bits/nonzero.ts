@@ -14,7 +14,7 @@ const tileVectors = lanes * registers;
 /** Number of elements per workgroup. */
 export const nonzeroTile: number = 16 * tileVectors;
 
-/** WGSL that selects elements, and the data to write for selected elements. */
+/** Selection of elements: WGSL that finds the selected elements, and the data to write for each selected element. */
 export interface ElementSelection {
   readonly label: string;
   readonly bindings: readonly Binding[];
@@ -161,9 +161,9 @@ const fillPass = (selection: ElementSelection, capacity: number): Pass => ({
 });
 
 /**
- * Write the first `capacity` of `count` selected elements: count the selected elements of each tile of 16384, sum the
- * counts of earlier tiles, then write each tile's elements in order, with a scan within each workgroup. Results do not
- * depend on the execution order of invocations.
+ * Write the first `capacity` selected elements out of `count` elements. Count the selected elements in each tile of
+ * 16384, sum the counts of earlier tiles, then write each tile's elements in order, with a scan within each workgroup.
+ * Results do not depend on the execution order of invocations.
  *
  * Bytes: the selection data is read twice (once if it fits in one tile), the output is written once.
  */

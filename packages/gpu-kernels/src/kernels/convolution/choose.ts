@@ -49,8 +49,8 @@ export const chooseTile = (rows: number, columns: number, copies: number, facts:
 };
 
 /**
- * Returns the number of parts into which sums of `length` terms are split, so that the workgroups of all parts,
- * `groups` per part, fill the device. Each part has at least `least` terms.
+ * Returns the number of parts into which sums of `length` terms are split, so that the workgroups (`groups` per part)
+ * fill the device. Each part has at least `least` terms.
  */
 export const chooseSplits = (groups: number, length: number, least: number, facts: DeviceFacts): number =>
   Math.max(1, Math.min(Math.floor(length / least), Math.floor(wantedGroups(facts) / groups), 256));

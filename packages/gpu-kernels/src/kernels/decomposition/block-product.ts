@@ -2,7 +2,7 @@ import type { DeviceFacts } from "../../kernel.ts";
 import { blockRows } from "./block.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Number of rows and columns of the result tile of one workgroup. */
+/** Number of rows and columns in the result tile of one workgroup. */
 export const tileSize = 64;
 
 const depth = 16;

@@ -10,8 +10,8 @@ import { wgsl } from "../../wgsl.ts";
 export const infinite = "0x7f800000u";
 
 /**
- * WGSL of `fn scale_of(bits) -> f32`, of `fn unscale_of(bits) -> f32`, which returns the reciprocal scale, and of `fn
- * not_a_number()`.
+ * WGSL of three functions: `scale_of(bits) -> f32`; `unscale_of(bits) -> f32`, which returns the reciprocal scale; and
+ * `not_a_number()`.
  */
 export const scaleFunctions: string = wgsl`
   var<private> never: u32 = 0u;

@@ -37,7 +37,7 @@ const copyPass = ({ batch, rows, columns }: TriangularSystem): Pass => {
   };
 };
 
-/** Returns WGSL of a function that returns an entry of op(l), by row and column of the complete matrix. */
+/** Returns a WGSL function that returns an entry of op(l), by row and column in the complete matrix. */
 const coefficientFunction = ({ transpose }: TriangularSystem): string =>
   wgsl`
     var<private> corner: u32;
@@ -45,8 +45,8 @@ const coefficientFunction = ({ transpose }: TriangularSystem): string =>
   `;
 
 /**
- * Returns WGSL of a function that converts a position in the order of substitution to a row. The last row comes first
- * if op(l) is upper triangular.
+ * Returns a WGSL function that converts a position in substitution order to a row. The last row comes first if op(l) is
+ * upper triangular.
  */
 const rowFunction = ({ lower, transpose }: TriangularSystem): string =>
   `fn row_of(i: u32) -> u32 { return ${lower === transpose ? "sizes.n - 1u - i" : "i"}; }`;

@@ -54,8 +54,8 @@ const boolExpressions: { readonly [op: string]: (a: string, b: string) => string
 };
 
 /**
- * Returns WGSL of a cast. Casts to f16 and bf16 do not change the value here: `encode_…` computes the bits; see the
- * shader of the program.
+ * Returns WGSL of a cast. Casts to f16 and bf16 are not rounded here; the shader of the program rounds them with
+ * `encode_…` and `decode_…`.
  */
 const castExpression = (x: string, from: DType, to: DType): string => {
   if (from === to) return x;

@@ -17,8 +17,8 @@ const unroll = 4;
 export const maxLocalBins = 4096;
 
 /**
- * Maximum number of copies of each bin, which is the number of banks of workgroup memory. Copies let adjacent values in
- * the same bin be counted in parallel.
+ * Maximum number of copies per bin: the number of banks in workgroup memory. With copies, adjacent values in the same
+ * bin are counted in parallel.
  */
 const maxCopies = 32;
 
@@ -87,9 +87,9 @@ const rangePass = (bins: number, range: BindingSource): Pass => ({
 });
 
 /**
- * WGSL of `fn order_of(bits: u32) -> i32`, which returns integers in the order of the numbers, with NaN outside of the
- * range of numbers, and of `fn bin_of(bits: u32, at: u32, edges: vec4<u32>) -> u32`, which returns the bin, or
- * `sizes.bins` for values outside of the range.
+ * WGSL of two functions. `fn order_of(bits: u32) -> i32` returns integers in the order of the numbers, with NaN outside
+ * of their range. `fn bin_of(bits: u32, at: u32, edges: vec4<u32>) -> u32` returns the bin, or `sizes.bins` for values
+ * outside of the histogram's range.
  */
 const binText = wgsl`
   ${flushText}

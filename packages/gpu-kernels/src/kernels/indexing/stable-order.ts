@@ -27,8 +27,8 @@ const digitsOf = (largestKey: number): Digit[] => {
 };
 
 /**
- * Returns WGSL that computes the position and digit of each lane, and for each digit value the set of lanes with this
- * digit, as 256 bits.
+ * Returns WGSL of `fn item_of(group, lane)`, which returns the position and digit of a lane. For each digit value, the
+ * function also stores the set of lanes with this digit, as 256 bits in `peers`.
  */
 const peers = ({ bits }: Digit, ordered: boolean): string => wgsl`
   const lanes_words = ${lanes / 32}u;

@@ -24,9 +24,9 @@ const maxRows = 8;
  * transposed, with one column (x = aᵀ).
  */
 interface VectorProduct {
-  /** Operand of the product that is the matrix x. */
+  /** Side of the operand that is the matrix x. */
   readonly side: "a" | "b";
-  /** Number of vectors v. */
+  /** Number of vectors v in the product. */
   readonly count: number;
   /** Number of results per vector. */
   readonly outer: number;

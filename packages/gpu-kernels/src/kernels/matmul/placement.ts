@@ -7,7 +7,7 @@ import { wgsl } from "../../wgsl.ts";
 export interface Placement {
   readonly label: string;
   readonly bindings: readonly Binding[];
-  /** WGSL outside of functions. */
+  /** WGSL declarations outside of functions. */
   readonly declarations: string;
   /** Fields of `sizes` that the placement needs in addition to the fields of the product. */
   readonly sizes: { readonly [name: string]: number };

@@ -40,8 +40,8 @@ const positionSink: Sink = {
 };
 
 /**
- * Returns the plan of the position of the largest or smallest element along the middle dimension of [outer, size,
- * inner]: the first position if several elements are equal, or if there are several NaNs.
+ * Returns the plan of `argmax` or `argmin` along the middle dimension of [outer, size, inner]. If several elements are
+ * equal, or several are NaN, the result is the first position.
  */
 export const argExtremePlan = (
   which: "max" | "min",

@@ -9,7 +9,7 @@ export interface ColumnTile {
   readonly lanes: Lanes;
   readonly across: number;
   readonly down: number;
-  /** Number of tiles across a row. */
+  /** Number of tiles per row. */
   readonly blocks: number;
 }
 

@@ -41,7 +41,7 @@ export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => 
 };
 
 /**
- * Folds each of `rows` rows of `size` elements, in registers of `lanes` elements. The state of part p of row r is
+ * Folds each of `rows` rows with `size` elements, in registers of `lanes` elements. The state of part p for row r is
  * written to `p · rows + r`. Reads all data once.
  */
 export const rowsPass = (

@@ -1,7 +1,7 @@
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Lanes of a row: `lanes` adjacent invocations (a power of two) of a workgroup, and the number of adjacent invocations
+ * Lanes of a row: `lanes` adjacent invocations (a power of two) in a workgroup, and the number of adjacent invocations
  * that can exchange values by subgroup shuffles.
  */
 export interface RowLanes {

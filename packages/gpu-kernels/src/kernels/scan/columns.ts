@@ -23,8 +23,8 @@ interface Segments {
 }
 
 /**
- * Minimum and maximum segment length in elements. The maximum bounds the rounding error of the sums of one invocation,
- * the minimum bounds the number of passes of small tensors.
+ * Minimum and maximum segment length in elements. The maximum bounds the rounding error of sums within an invocation,
+ * the minimum bounds the number of passes for small tensors.
  */
 const [minLength, maxLength] = [32, 512];
 

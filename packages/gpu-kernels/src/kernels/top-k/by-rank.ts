@@ -9,7 +9,7 @@ import { wgsl } from "../../wgsl.ts";
 export const maxRankedSize: number = workgroupSize;
 
 /**
- * Selects the largest elements of short rows, such as the gates of a mixture of experts. One invocation per element
+ * Selects the largest elements of short rows, such as the gates in a mixture of experts. One invocation per element
  * computes the element's rank, the number of elements that precede it. Cost for any k: size² comparisons per row, one
  * barrier if sorted and two otherwise.
  */
