@@ -5,9 +5,9 @@ import { maxOfRow, scaleRow, sumOfExps } from "./softmax";
 import { logOf } from "./transcendental";
 
 /**
- * Replaces rows of scaled scores [rows, wide] by weights, in place, and write the logsumexp of each row. If `causal`,
- * query i attends to keys up to its own position: `ahead` is the position of key 0 minus the position of query 0.
- * Weights of hidden keys are 0. A query without visible keys has a logsumexp of −∞.
+ * Replaces scaled scores [rows, wide] with softmax weights, in place, and writes the logsumexp of each row. If
+ * `causal`, query i attends to keys up to its own position: `ahead` is the position of key 0 minus the position of
+ * query 0. Weights of hidden keys are 0. The logsumexp of a query without visible keys is −∞.
  */
 export function attentionWeights(scores: usize, logSums: usize, rows: i32, wide: i32, causal: bool, ahead: i32): void {
   const rowBytes = <usize>wide << 2;
@@ -33,8 +33,8 @@ export function attentionDeltas(to: usize, g: usize, out: usize, queries: i32, w
 }
 
 /**
- * Replaces rows of scores [rows, wide] by weights, and gradients of the weights by gradients of the scores, both in
- * place. Hidden entries become 0.
+ * Replaces scores [rows, wide] with softmax weights, and weight gradients with score gradients, both in place. Entries
+ * of hidden keys become 0.
  */
 export function attentionWeightGradients(
   weights: usize, gradients: usize, logSums: usize, delta: usize, rows: i32, wide: i32, causal: bool, ahead: i32, scale: f32,

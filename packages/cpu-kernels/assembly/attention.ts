@@ -12,8 +12,7 @@ const SCORE_ROW: usize = 4 * ATTENTION_TILE;
 const SCORE_BYTES: usize = SCORE_ROW * ATTENTION_TILE;
 
 /**
- * Returns the bytes of a packed operand of 64 sum indices and `width` columns, or of `width` sum indices and 64
- * columns.
+ * Returns the size in bytes of a packed operand: 64 sum indices × `width` columns, or `width` sum indices × 64 columns.
  */
 // @ts-ignore: decorator
 @inline
@@ -22,8 +21,8 @@ function panelBytes(width: i32): usize {
 }
 
 /**
- * Computes y = a · panels, or adds the product to y if `accumulate`. Row i of `a` starts `aRow` bytes after row i − 1,
- * and its terms are `aInner` bytes apart; panels are [inner][8].
+ * Computes y = a · panels, or y += a · panels if `accumulate`. Rows of `a` are `aRow` bytes apart, and the terms of a
+ * row are `aInner` bytes apart. Each panel has shape [inner][8].
  */
 function multiplyPanels(a: usize, aRow: usize, aInner: usize, panels: usize, y: usize, yRow: usize, rows: i32, columns: i32, inner: i32, accumulate: bool, head: usize): void {
   const table = head;
@@ -71,8 +70,8 @@ function keysOf(limits: usize, entry: i32, keys: i32): i32 {
 }
 
 /**
- * Returns the position of a batch entry's first query among the keys. Clamped to the range from no visible keys to all
- * keys, so that sums of positions do not overflow.
+ * Returns the key position of a batch entry's first query. A position from `limits` is clamped to −queries … keys, so
+ * that sums of positions do not overflow.
  */
 // @ts-ignore: decorator
 @inline
@@ -104,11 +103,11 @@ function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
 }
 
 /**
- * Computes out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `batch` entries of `heads` times
- * [queries, width]. `group` consecutive heads share keys and values of shape [capacity, width]. `limits` is the address
- * of the key lengths of all entries, followed by the starts of their queries; 0 means no limits. Computes lines (heads
- * of all entries) `first` … `last` − 1. Scratch (computed in `src/ops/attention.ts`): head, scores, two packed
- * operands, a maximum per query of the tile.
+ * Computes out = softmax(scale · q kᵀ) v and the logsumexp of the scores. `q` and `out` have shape [batch, heads,
+ * queries, width]. `group` consecutive heads share keys and values of shape [capacity, width]. `limits` is the address
+ * of the key lengths for all batch entries, followed by the positions of their first queries; 0 means no limits. A line
+ * is one head of one batch entry: computes lines `first` … `last` − 1. Scratch (computed in `src/ops/attention.ts`):
+ * head, scores, two packed operands, a maximum per query of the tile.
  */
 export function attention(
   out: usize, logSums: usize, q: usize, k: usize, v: usize, limits: usize,
@@ -182,8 +181,8 @@ export function attention(
 }
 
 /**
- * Replaces a row of scores by weights exp(scale · s − logSum), and gradients of the weights by gradients of the scores:
- * scale · weight · (d − delta).
+ * Replaces a row of scores s with weights exp(scale · s − logSum), and weight gradients d with score gradients scale ·
+ * weight · (d − delta).
  */
 // @ts-ignore: decorator
 @inline
@@ -204,7 +203,7 @@ export function weightsOfRow(weights: usize, gradients: usize, bytes: usize, sca
   }
 }
 
-/** Computes δ = Σ g · out of each query. */
+/** Computes δ = Σ g · out for each query. */
 export function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: usize): void {
   for (let query = 0; query < queries; query++) {
     let total: f32 = 0;

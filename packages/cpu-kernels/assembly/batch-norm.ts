@@ -1,14 +1,14 @@
 // Batch normalization over the columns (channels) of a matrix of f32.
 //
-// Statistics are computed block by block of 64 rows: the mean and squared deviations of a block in two passes while the
-// block is in the first-level cache, which are then combined with the statistics of the previous rows (Chan, Golub and
-// LeVeque 1979). Therefore the matrix is read once, and no cancellation occurs.
+// Statistics are computed in blocks of 64 rows. Two passes over a block, which stays in the L1 cache, compute its mean
+// and its squared deviations. The results are then combined with the statistics of the previous rows (Chan, Golub and
+// LeVeque 1979). Therefore the matrix is read from memory once, and no cancellation occurs.
 import { madd } from "./lanes";
 
 const BLOCK_ROWS: i32 = 64;
 /**
- * Number of rows whose gradient sums are added to the total at once. Because of these partial sums, the error grows
- * like 128 + n/4096 instead of n.
+ * Number of rows per partial sum of the gamma and beta gradients. With partial sums, the rounding error over n rows
+ * grows like 128 + n/4096 instead of n.
  */
 const GROUP_ROWS: i32 = 64 * BLOCK_ROWS;
 
@@ -63,8 +63,8 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
   for (let done = 0; done < rows; done += BLOCK_ROWS) {
     const count = min(BLOCK_ROWS, rows - done);
     const weight = <f32>count / <f32>(done + count);
-    // Squared deviations are added, plus a term for the distance between the two means. Before the first block, this
-    // term must be 0 even if the distance is infinite.
+    // Add the block's squared deviations, plus a term for the distance between the block mean and the mean of the
+    // previous rows. Before the first block, this term must be 0 even if the distance is infinite.
     const spread = <f32>done * weight;
     const share = <f32>1 / <f32>count;
     let i: usize = begin;
@@ -72,7 +72,8 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
       for (; i + 16 <= end; i += 16) {
         const before = v128.load(means + i);
         const rest = v128.load(rests + i);
-        // Relative to the current mean, because a plain sum would lose precision if all values are far from zero.
+        // Sum the deviations from the current mean, because a plain sum loses precision if all values are far from
+        // zero.
         const distance = f32x4.mul(sumOfLanes(x + i, bytes, count, before, false), f32x4.splat(share));
         const squares = sumOfLanes(x + i, bytes, count, f32x4.add(before, distance), true);
         const ahead = f32x4.sub(distance, rest);
@@ -173,8 +174,8 @@ function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize,
 }
 
 /**
- * Computes the gradients of gamma and beta of columns `first` … `last` − 1, and the three factors of `columnGradients`:
- * a = γ·rstd, b = −γ·rstd²·dγ/N and c = −γ·rstd·dβ/N. Writes these factors to `factors` (3 · width words).
+ * Computes the gamma and beta gradients of columns `first` … `last` − 1, and the three factors of `columnGradients`: a
+ * = γ·rstd, b = −γ·rstd²·dγ/N and c = −γ·rstd·dβ/N. Writes these factors to `factors` (3 · width words).
  */
 export function columnFactors(
   dGamma: usize, dBeta: usize, factors: usize, x: usize, gamma: usize, means: usize, variances: usize, g: usize, rows: i32, width: i32, epsilon: f32, first: i32, last: i32,

@@ -36,7 +36,7 @@ export function packBits(output: usize, input: usize, rows: i32, count: i32): vo
   }
 }
 
-/** Narrows eight masks to eight bytes with value 0 or -1. */
+/** Narrows eight 32-bit masks to eight 16-bit masks, each 0 or -1. */
 // @ts-ignore: decorator
 @inline
 function narrowMasks(masks: usize): v128 {
@@ -44,7 +44,7 @@ function narrowMasks(masks: usize): v128 {
 }
 
 /**
- * Packs rows of `count` masks (32 bits each, all set or all clear) into rows of ⌈count/32⌉ words, in the format of
+ * Packs rows of `count` masks (32 bits each, all set or all clear) into rows of ⌈count/32⌉ words, in the same format as
  * `packBits`.
  */
 export function packLanes(masks: usize, output: usize, rows: i32, count: i32): void {

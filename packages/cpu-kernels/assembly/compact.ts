@@ -10,10 +10,11 @@ function keysAt(at: usize, offset: usize): v128 {
 }
 
 /**
- * Writes values and positions of the first `capacity` of `n` f32 whose magnitude is at least the magnitude at `bound`,
- * followed by zeros. `count` receives the number of all such entries, including entries beyond the capacity. `greatest`
- * receives the maximum of all magnitudes. Zeros are never selected, NaN is always selected. Bits without the sign have
- * the order of the magnitudes.
+ * Writes the values and positions of the first `capacity` selected entries of `x` [n], followed by zeros. An entry is
+ * selected if its magnitude is at least the magnitude of the f32 at `bound`. Zeros are never selected, NaN is always
+ * selected. `count` receives the number of selected entries, including those beyond the capacity. `greatest` receives
+ * the maximum magnitude of all entries. Magnitudes are compared as integers, because bits without the sign have the
+ * same order.
  */
 export function compact(x: usize, bound: usize, values: usize, indices: usize, count: usize, greatest: usize, n: i32, capacity: i32): void {
   const least = min<i32>(INFINITY, max<i32>(1, load<i32>(bound) & 0x7fffffff));

@@ -1,6 +1,6 @@
-// Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels, which
-// are read by address. The column matrix (im2col) is only written, block by block, if a pixel has so few channels that
-// addresses would cost more.
+// Convolution of NHWC images with HWIO weights, and its two gradients, as matrix products. The rows of these products
+// are pixels, which are read by address. The column matrix (im2col) is only written, block by block, if a pixel has so
+// few channels that addresses would cost more.
 import { FEW_CHANNELS, PIXEL_BLOCK, SUM_BLOCK, TAP_BLOCK, TAP_BYTES, TILE_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { depthwise, depthwiseBackwardWeight } from "./depthwise";
 import { gemm, gemmPart } from "./gemm";
@@ -21,8 +21,8 @@ function align16(bytes: i32): i32 {
 }
 
 /**
- * Returns the number of words for the addresses of one block of pixels. With few channels: words for one address and
- * one row of the column matrix per pixel.
+ * Returns the number of words for the tap addresses of a pixel block. With few channels: words for one address and one
+ * column matrix row per pixel.
  */
 // @ts-ignore: decorator
 @inline
@@ -31,12 +31,12 @@ function tableWords(block: i32, inner: i32): i32 {
 }
 
 /**
- * Writes the address of every tap of pixels [first, first + count) of the grid (images × rows × across), and the
- * addresses of the results.
+ * Writes the tap addresses of pixels [first, first + count) in the grid (images × rows × across), and the result
+ * addresses.
  *
- * A tile's addresses are stored together, [tap][row of the tile], in the order in which `tile6` reads them. Tile p
- * begins at table + p · taps words. With few channels, the values themselves are copied, [pixel][tap][channel], after
- * the addresses, and each row has a single address, the address of its copy.
+ * A tile's addresses are stored together, [tap][tile row], in the order in which `tile6` reads them. Tile p begins at
+ * table + p · taps words. With few channels, the values themselves are copied, [pixel][tap][channel], after the
+ * addresses, and each row has a single address, the address of its copy.
  */
 function addressPixels(
   source: usize, height: i32, width: i32, sourcePixel: usize, inner: i32, stepY: i32, stepX: i32, tapList: usize, taps: i32,
@@ -367,7 +367,7 @@ export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: us
  * their channels are treated as consecutive rows. `scratch` holds, in this order: edge addresses, results, tile, table,
  * image block, panels.
  *
- * Computes part `part` of `parts`, a range of the panels of output channels of all groups.
+ * Computes part `part` of `parts`: a range of the output channel panels, counted over all groups.
  */
 export function conv2dBackwardWeight(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,

@@ -1,20 +1,20 @@
 // Block size of the triangular kernels. This file is both AssemblyScript and TypeScript; see `blocks.ts`.
 
 /**
- * Number of rows of a diagonal block: a multiple of tiles of 6 and panels of 8. The transposed block (9 KiB) stays in
- * L1 together with a row.
+ * Number of rows per diagonal block, a multiple of the tile height (6) and the panel width (8). The transposed block (9
+ * KiB) stays in L1 together with a row.
  */
 export const TRIANGLE_BLOCK = 48;
 
-/** Number of reflections that are applied together, as two matrix products: four panels of 8. */
+/** Number of reflections that are applied together, as two matrix products: four panels of 8 columns. */
 export const REFLECTOR_BLOCK = 32;
 /**
- * Number of entries of each eigenvector to which plane rotations are applied at a time: four vectors. 512 rows of this
- * length take 32 KiB.
+ * Number of entries of each eigenvector that are rotated at a time: four SIMD vectors. 512 rows of this length take 32
+ * KiB.
  */
 export const ROTATION_LANES = 16;
 /**
- * Maximum number of plane rotations that are collected before they are applied. They take 64 KiB, which are streamed
+ * Maximum number of plane rotations that are collected before they are applied. The list takes 64 KiB and is streamed
  * from L2 for each panel.
  */
 export const ROTATION_LIST = 8192;

@@ -39,8 +39,8 @@ function solveRow(x: usize, columns: usize, size: usize): void {
 
 /**
  * Computes the lower Cholesky factors of `batch` matrices [n, n]. The upper triangle of `a` is not read; the upper
- * triangle of `y` is zero. Scratch (computed in `src/ops/cholesky.ts`): TRIANGLE_BLOCK rows of n, a transposed block, a
- * matrix product.
+ * triangle of `y` is zero. Scratch (computed in `src/ops/cholesky.ts`): TRIANGLE_BLOCK rows of n elements, a transposed
+ * block, the scratch of a matrix product.
  */
 export function cholesky(a: usize, y: usize, batch: i32, n: i32, scratch: usize): void {
   const stride = <usize>n << 2;
@@ -116,8 +116,8 @@ function divideRow(row: usize, by: f32, bytes: usize): void {
 }
 
 /**
- * Whether zeros of the right-hand side stay zeros. This is true if the triangle that is read is finite and no pivot is
- * zero.
+ * Whether zeros of the right-hand side stay zero in the solution. This is true if all entries of the selected triangle
+ * are finite and no pivot is zero.
  */
 function keepsZeros(l: usize, n: usize, lower: bool, unitDiagonal: bool): bool {
   for (let i: usize = 0; i < n; i++) {
@@ -130,8 +130,8 @@ function keepsZeros(l: usize, n: usize, lower: bool, unitDiagonal: bool): bool {
 }
 
 /**
- * Returns the number of complete blocks of rows, in the order of the solution, in which the first `bytes` bytes of each
- * row of `x` are zero.
+ * Returns the number of leading blocks of `x`, in solution order, whose rows are zero in their first `bytes` bytes.
+ * Only complete blocks count.
  */
 function zeroBlocks(x: usize, rowBytes: usize, n: usize, forward: bool, bytes: usize): i32 {
   for (let step: usize = 0; step < n; step++) {
@@ -141,10 +141,10 @@ function zeroBlocks(x: usize, rowBytes: usize, n: usize, forward: bool, bytes: u
 }
 
 /**
- * Solves op(l) x = b for `batch` triangles [n, n] and right-hand sides [n, m], where op is the transpose if
- * `transpose`. Only the selected triangle is read. Columns whose right-hand side begins with zeros, as in an inverse,
- * are solved from the first block with nonzero entries on: if b is the identity, a third of the work remains. Scratch
- * (computed in `src/ops/triangular-solve.ts`): TRIANGLE_BLOCK rows of n, a matrix product.
+ * Solves op(l) x = b for `batch` triangles [n, n] and right-hand sides [n, m]; op transposes if `transpose`. Only the
+ * selected triangle is read. If columns of the right-hand side begin with zeros, as in an inverse, their solution
+ * starts at the first block with nonzero entries: if b is the identity, a third of the work remains. Scratch (computed
+ * in `src/ops/triangular-solve.ts`): TRIANGLE_BLOCK rows of n elements, the scratch of a matrix product.
  */
 export function triangularSolve(
   l: usize, b: usize, x: usize, batch: i32, n: i32, m: i32, lower: bool, transpose: bool, unitDiagonal: bool, scratch: usize,
@@ -176,7 +176,7 @@ export function triangularSolve(
   }
 }
 
-/** Solves for `m` columns in place. Their first `zeros` rows, in the order of the solution, are zero. */
+/** Solves `m` columns in place. Their first `zeros` rows, in solution order, are zero. */
 function solveColumns(
   l: usize, x: usize, rowBytes: usize, n: i32, m: i32, zeros: i32, transpose: bool, forward: bool, unitDiagonal: bool, scratch: usize,
 ): void {

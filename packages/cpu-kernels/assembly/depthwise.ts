@@ -6,7 +6,7 @@ import { madd } from "./lanes";
 /** Bytes per entry of a list of taps inside the image: weight address, and offset in bytes. */
 const ENTRY_BYTES: usize = 8;
 
-/** Computes Σ of x · weight over the list, for one pixel. */
+/** Computes one output pixel: Σ x · weight over the taps of `list`, for each channel. */
 function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize): void {
   const end = list + <usize>taps * ENTRY_BYTES;
   let c: usize = 0;
@@ -27,8 +27,8 @@ function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize
 }
 
 /**
- * Like `onePixel`, for four pixels that are `step` bytes apart, with results `toStep` bytes apart. The pixels share the
- * loads of weights.
+ * Like `onePixel`, for four pixels that are `step` bytes apart, with results `toStep` bytes apart. The four pixels
+ * share the weight loads.
  */
 function fourPixels(corner: usize, step: usize, list: usize, taps: i32, pixel: usize, to: usize, toStep: usize): void {
   const end = list + <usize>taps * ENTRY_BYTES;
@@ -128,8 +128,8 @@ export function depthwise(
 }
 
 /**
- * Computes w[c] += Σ over j < count of x(j)[c] · g(j)[c] for pixels that are `step` and `pixel` bytes apart. The row is
- * summed separately before it is added to w.
+ * Adds Σ over j < count of x(j)[c] · g(j)[c] to w[c]. The pixels of `x` are `step` bytes apart, the pixels of `g` are
+ * `pixel` bytes apart. The row is summed separately before it is added to w.
  */
 function addRow(x: usize, step: usize, g: usize, pixel: usize, count: i32, w: usize): void {
   let c: usize = 0;

@@ -1,4 +1,4 @@
-// Sums and multiples of rows of floats, for the steps of decompositions outside of matrix products.
+// Row operations on f32, such as dot products, for the steps of decompositions that are not matrix products.
 import { madd, sumLanes } from "./lanes";
 
 /**

@@ -8,8 +8,8 @@ import { reflectRows } from "./reflectors";
 import { blockBegin, shiftedStep, tridiagonalize, wilkinsonShift } from "./tridiagonal";
 
 /**
- * Fraction of the largest entry. Off-diagonal entries of at most this fraction of the largest entry are treated as
- * zero. Eigenvalues change by less than a hundredth of an f32 rounding of the largest eigenvalue.
+ * Off-diagonal entries of at most this fraction of the largest entry are treated as zero. This changes eigenvalues by
+ * less than a hundredth of the f32 rounding error of the largest eigenvalue.
  */
 const NEGLIGIBLE: f64 = 1.0 / 4294967296.0;
 
@@ -63,10 +63,10 @@ function rotatePanel(panel: usize, list: usize, end: usize): void {
 }
 
 /**
- * Diagonalizes the tridiagonal matrix with diagonal `d` and off-diagonal `e`. If `numPanels` is not 0, the panels of
- * eigenvectors are rotated accordingly; if 0, the rotations are discarded. `shifts` holds the eigenvalues in the order
- * in which they are found. Each eigenvalue is used as the first shift, so finding it takes one step instead of 1.7
- * steps on average.
+ * Diagonalizes the tridiagonal matrix with diagonal `d` and off-diagonal `e`. If `numPanels` is not 0, applies the
+ * rotations to the panels of eigenvectors; if 0, discards the rotations. `shifts` holds the eigenvalues from an earlier
+ * call, in the order in which they are found, or is 0. With known eigenvalues as first shifts, each eigenvalue takes
+ * one step instead of 1.7 steps on average.
  *
  * @returns false if the iteration did not converge.
  */
@@ -147,8 +147,8 @@ function fillUpper(from: usize, n: i32, scale: f64, to: usize, stride: usize): v
 }
 
 /**
- * Returns 2^−k for a largest magnitude in [2^k, 2^(k + 1)). After scaling by this factor, no significant value
- * overflows or underflows.
+ * Returns the scale 2^−k for a largest magnitude in [2^k, 2^(k + 1)), which is given by its bits. After scaling, no
+ * significant value overflows or underflows.
  */
 function scaleOf(bits: u32): f64 {
   const exponent = <i64>max<u32>(bits >> 23, 1) - 127;
@@ -156,9 +156,9 @@ function scaleOf(bits: u32): f64 {
 }
 
 /**
- * Computes eigenvalues [n], ascending, and eigenvectors [n, n], as columns, of `batch` matrices [n, n]. Only the lower
+ * Computes ascending eigenvalues [n], and eigenvectors [n, n] as columns, for `batch` matrices [n, n]. Only the lower
  * triangles are read. Scratch (computed in `src/ops/eigh.ts`): d and e in f64, two matrices with rows of complete
- * panels, a list of rotations, and the larger of two regions: the scratch of `reflectRows` and `tridiagonalize`, and a
+ * panels, a list of rotations, and the larger of two regions: the scratch for `reflectRows` and `tridiagonalize`, and a
  * second copy of d and e.
  */
 export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32, scratch: usize): void {

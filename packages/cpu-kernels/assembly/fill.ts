@@ -1,4 +1,4 @@
-// Generators: values without operands.
+// Kernels that generate values without operands.
 
 /** Writes `bits` to `count` words. */
 export function fill32(output: usize, bits: u32, count: i32): void {
@@ -20,7 +20,10 @@ export function fill8(output: usize, bits: u32, count: i32): void {
   memory.fill(output, <u8>bits, count);
 }
 
-/** Writes `outer` repetitions of the numbers 0 to `size - 1`, each number `inner` times, as f32 or as integers. */
+/**
+ * Writes the numbers 0 to `size - 1`, each repeated `inner` times, as f32 or as integers. The sequence is written
+ * `outer` times.
+ */
 export function iota(output: usize, outer: i32, size: i32, inner: i32, float: i32): void {
   for (let o = 0; o < outer; o++) {
     for (let i = 0; i < size; i++) {
@@ -31,7 +34,8 @@ export function iota(output: usize, outer: i32, size: i32, inner: i32, float: i3
 }
 
 /**
- * Writes rows of `depth` elements of `width` bytes: the bits `one` at the index of the row, 0 at all other positions.
+ * Writes one-hot rows of `depth` elements, `width` bytes each: the bits `one` at the row's index, 0 at all other
+ * positions.
  */
 export function oneHot(indices: usize, output: usize, rows: i32, depth: i32, one: u32, width: i32): void {
   memory.fill(output, 0, <usize>rows * <usize>depth * <usize>width);

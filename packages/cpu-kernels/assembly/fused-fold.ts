@@ -1,4 +1,4 @@
-// Numbers of the folds of `fused`. This file is both AssemblyScript and TypeScript, like fused-opcode.ts.
+// Codes of the folds (reductions) of `fused`. This file is both AssemblyScript and TypeScript, like fused-opcode.ts.
 
 export const Sum = 0;
 export const Max = 1;

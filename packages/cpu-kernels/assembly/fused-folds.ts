@@ -22,9 +22,9 @@ function countMasks(masks: usize, n: i32): i32 {
 }
 
 /**
- * Reduces a tile of `n` lanes at `x`, which are the elements from `first` on. If rows of `size` elements fit in a tile
- * of `most` lanes, the tile holds complete rows. If the rows are longer, the tile is a section of one row, and `total`
- * holds 8 bytes between sections. `output` is the address of the first row's result.
+ * Reduces a tile of `n` lanes at `x`, which begins with element `first`. If rows of `size` elements fit in a tile of
+ * `most` lanes, the tile holds complete rows. Otherwise the tile is a section of one row, and the 8 bytes at `total`
+ * carry the f64 sum from one section to the next. `output` is the address of the result of row 0.
  */
 export function foldLanes(fold: i32, x: usize, n: i32, first: i32, size: i32, most: i32, output: usize, total: usize): void {
   const row = <usize>(first / size);

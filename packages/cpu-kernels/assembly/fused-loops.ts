@@ -1,5 +1,5 @@
 // One loop per micro-operation over a tile of 32-bit lanes. Pointers are in bytes. A step is the width of T, or 0 if
-// one value is used for the complete tile. `n` is the number of lanes, a multiple of the lanes of T. A result may
+// one value is used for the complete tile. `n`, the number of lanes, is a multiple of T's lane count. A result may
 // overwrite an operand.
 import * as Opcode from "./fused-opcode";
 import { byteOf } from "./fused-runs";

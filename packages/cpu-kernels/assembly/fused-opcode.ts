@@ -1,5 +1,5 @@
-// Numbers of the micro-operations of `fused`. This file is both AssemblyScript and TypeScript: the host writes programs
-// with these numbers, and the kernel runs them.
+// Codes of the micro-operations of `fused`. This file is both AssemblyScript and TypeScript: the host writes programs
+// with these codes, and the kernel runs them.
 
 export const Copy = 0;
 export const Neg = 1;

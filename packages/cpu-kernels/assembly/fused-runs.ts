@@ -14,8 +14,8 @@ export const enum Kind {
 }
 
 /**
- * Converts to an integer from 0 to 255. The bound is the first operand of `pmax`, because `pmax` returns its first
- * operand if x is NaN.
+ * Converts to an integer from 0 to 255. Each bound is the first operand of its instruction: `pmax` and `pmin` return
+ * their first operand if the second is NaN, so NaN becomes 0.
  */
 // @ts-ignore: decorator
 @inline
@@ -23,7 +23,7 @@ export function byteOf<T>(x: T): T {
   return truncSmall<T>(pminF<T>(splat<T>(255.0), pmaxF<T>(splat<T>(0.0), x)));
 }
 
-/** Returns the bytes of one element. */
+/** Returns the size of one element in bytes. */
 // @ts-ignore: decorator
 @inline
 export function widthOf(kind: i32): usize {

@@ -1,6 +1,6 @@
-// Interpreter of elementwise programs. The interpreter iterates over the shape in tiles that stay in the first-level
-// cache, and runs each micro-operation over a complete tile. `src/fused-program.ts` writes the programs and documents
-// the words of a program.
+// Interpreter of elementwise programs. The interpreter iterates over the shape in tiles that stay in the L1 cache, and
+// runs each micro-operation over a complete tile. `src/fused-program.ts` writes the programs and documents their
+// format.
 import { TILE } from "./fused-blocks";
 import { foldLanes } from "./fused-folds";
 import { loadRun, storeRun, widthOf } from "./fused-runs";
@@ -31,8 +31,8 @@ export function setWords(at: usize, a: i32, b: i32, c: i32, d: i32): void {
 }
 
 /**
- * Runs part `part` of `parts` of a program: a range of its tiles, or a range of its rows if a fold continues through
- * all tiles of a row. `scratch` begins with the addresses of the inputs, followed by the addresses of the outputs.
+ * Runs part `part` of `parts` of a program: a range of its tiles, or a range of its rows if a fold spans several tiles.
+ * `scratch` begins with the addresses of the inputs, followed by the addresses of the outputs.
  */
 export function fused(program: usize, scratch: usize, part: i32, parts: i32): void {
   if (ASC_FEATURE_SIMD) drive<v128>(program, scratch, part, parts);
@@ -84,8 +84,8 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
       for (let done = 0; done < length; ) {
         const left = length - done;
         const whole = left & ~(<i32>(sizeof<T>() >> 2) - 1);
-        // If there are fewer elements than in a vector, they are processed in cells, so that no memory outside of the
-        // operands is accessed.
+        // Fewer elements than a vector holds are processed in cells (16 bytes of scratch memory), so that no memory
+        // outside of the operands is accessed.
         const staged = whole == 0;
         const n = staged ? left : whole;
         const first = begin + <usize>done;
@@ -99,7 +99,7 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
           const address = staged ? cells + ((<usize>r) << 4) : load<usize>(scratch + ((<usize>(inputs + o)) << 2)) + (first << 2);
           setRegister(table, r, address, sizeof<T>());
         }
-        // The content of the slots has not been folded yet.
+        // Use cells, because the content of the slots has not been folded yet.
         if (staged && folds > 0) bindCells<T>(code, codeEnd, table, cells);
         run<T>(code, codeEnd, table, staged ? <i32>(sizeof<T>() >> 2) : n);
         for (let o = 0; o < outputs; o++) {
@@ -127,7 +127,7 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
   }
 }
 
-/** Sets the destination of micro-operations with slots to their slots. */
+/** Sets the destination of each micro-operation that has a slot to this slot. */
 function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void {
   for (let at = code; at < end; at += 24) {
     const slot = load<i32>(at, 20);
@@ -135,7 +135,7 @@ function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void
   }
 }
 
-/** Sets the destination of micro-operations with slots to cells. */
+/** Sets the destination of each micro-operation that has a slot to a cell instead. */
 function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void {
   for (let at = code; at < end; at += 24) {
     const r = load<i32>(at, 4);
@@ -144,8 +144,8 @@ function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void
 }
 
 /**
- * Copies the last `n` elements of a tile from cells to their positions in the slots. The latest result of a slot is
- * copied last.
+ * Copies the last `n` elements of a tile from cells to their positions in the slots. Copies in program order, so that a
+ * slot receives its latest result last.
  */
 function moveToSlots(code: usize, end: usize, cells: usize, slots: usize, n: i32): void {
   for (let at = code; at < end; at += 24) {
@@ -167,9 +167,9 @@ function fillCell(cell: usize, bits: i32): void {
 }
 
 /**
- * Sets the address of register `r` to the elements of an input that the tile needs: in place if the elements are stored
- * as lanes, at a single cell if one value is used for the row (the cell is filled at the `begin` of the row), and at a
- * converted copy in all other cases. Returns the index of the next input's words.
+ * Binds register `r` to the elements of an input that the tile needs. Returns the index of the next input's words.
+ * Elements that are stored as lanes are used in place. If one value is used for the complete row, it is loaded into a
+ * cell at the `begin` of the row. All other elements are converted to a copy.
  */
 function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, inner: i32, column: i32, n: i32, staged: bool, begin: bool): i32 {
   const kind = word(program, at);

@@ -66,8 +66,8 @@ function productAbove(
       const lowest = min(rows, diagonal + j0 + wide);
       for (let i0 = 0; i0 < lowest; i0 += rowBlock) {
         const tall = min(rowBlock, lowest - i0);
-        // Without packing, every panel would read adjacent rows with a step of `aInner` bytes. The rows are packed
-        // unless only a few panels read them.
+        // Without packing, every panel would read the rows with a step of `aInner` bytes. The rows are packed unless
+        // only a few panels read them.
         const packing = aRow == 4 && aInner != 4 && wide > READ_ONCE_PANELS * TILE_COLUMNS;
         if (packing) {
           for (let i = 0; i < tall; ) {
@@ -108,10 +108,12 @@ function productAbove(
 /**
  * Computes y[rows, columns] = op(a) · op(b), or adds the product to y if `accumulate`.
  *
- * The operand that is read by address needs no preparation; the other operand is packed. The roles are exchanged, so
- * that `b` is read by address and the result is written transposed, if packing `b` would cost more: if `b` is
- * transposed and larger than `a` (the rows of `b` then run along the sum), or if `a` has so few rows that each packed
- * value would be used once or twice (8 × 512 × 512: 39 GFLOP/s packed, 62 by address).
+ * One operand is read by address and needs no preparation; the other operand, usually `b`, is packed. If packing `b`
+ * would cost more, `b` is read by address and the result is written transposed. There are two such cases:
+ * - `b` is transposed (its rows are contiguous along the sum), and `a` is also transposed or has fewer rows than the
+ *   result has columns.
+ * - `a` has so few rows that each packed value would be used only once or twice (8 × 512 × 512: 39 GFLOP/s packed, 62
+ *   by address).
  */
 export function gemm(
   a: usize,
@@ -129,10 +131,9 @@ export function gemm(
 }
 
 /**
- * Computes part `part` of `parts` of `gemm`: a range of the columns of the packed operand, or a range of the rows of
- * the unpacked operand if the rows can be split evenly. A sum depends only on its row, its column and `inner`.
- * Therefore the parts are bitwise identical to the complete product, and the result of a row is bitwise identical alone
- * and in a batch.
+ * Computes part `part` of `parts` of `gemm`: a column range of the packed operand, or a row range of the unpacked
+ * operand if the rows can be split evenly. Each sum depends only on its row, its column and `inner`. Therefore the
+ * parts are bitwise identical to the complete product, and a row alone gives the same bits as in a batch.
  */
 export function gemmPart(
   a: usize,
@@ -223,10 +224,10 @@ function productPart(
 }
 
 /**
- * Computes a part of `xᵀx` [n, n], or of `xxᵀ` if not `transposed`. Needs about half of the work of a product. The
- * result is bitwise identical, because the product of two factors does not depend on their order. The entries of each
- * column on and above the diagonal are computed, and also written to the corresponding row. The columns of each part
- * have about the same number of entries above the diagonal.
+ * Computes a part of `xᵀx` [n, n], or of `xxᵀ` if not `transposed`, with about half the work of `gemm`. The result is
+ * bitwise identical to the result of `gemm`, because multiplication is commutative. Computes the entries on and above
+ * the diagonal, and copies each column to the corresponding row. All parts have about as many entries above the
+ * diagonal.
  */
 function gramPart(x: usize, y: usize, n: i32, inner: i32, transposed: bool, scratch: usize, part: i32, parts: i32): void {
   const stride = (<usize>n) << 2;
@@ -246,7 +247,8 @@ function gramPart(x: usize, y: usize, n: i32, inner: i32, transposed: bool, scra
 }
 
 /**
- * Returns the first panel of a part. Later columns of a triangle are longer, so the split gives all parts equal areas.
+ * Returns the first panel of a part. Later columns of the triangle are longer, so the parts have equal areas instead of
+ * equal widths.
  */
 // @ts-ignore: decorator
 @inline

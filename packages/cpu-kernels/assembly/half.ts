@@ -1,7 +1,7 @@
 // 16-bit floats in 32-bit lanes. Inside a kernel, rounded values stay f32, so storing their 16 bits is exact.
 import { absF, addF, addI, andB, leF, leI, ltF, mulF, neF, orB, select, shlI, shrU, splat, splatBits, subF, subI, truncI, xorB } from "./vectors";
 
-/** Rounds to the nearest f16 (ties to even, subnormals kept), as f32. */
+/** Rounds to the nearest f16 (ties to even, subnormals are kept), as f32. */
 // @ts-ignore: decorator
 @inline
 export function roundToF16<T>(x: T): T {
@@ -31,7 +31,7 @@ export function roundToBf16<T>(x: T): T {
 export function decodeF16<T>(h: T): T {
   const magnitude = andB<T>(h, splatBits<T>(0x7fff));
   const moved = shlI<T>(magnitude, 13);
-  const finite = mulF<T>(moved, splatBits<T>(0x77800000)); // rebases the exponent by 2^112, also of subnormals
+  const finite = mulF<T>(moved, splatBits<T>(0x77800000)); // times 2^112: rebases the exponent, also of subnormals
   const value = select<T>(leI<T>(splatBits<T>(0x7c00), magnitude), orB<T>(moved, splatBits<T>(0x7f800000)), finite);
   return orB<T>(value, shlI<T>(andB<T>(h, splatBits<T>(0x8000)), 16));
 }

@@ -1,6 +1,6 @@
 // Counts of values in bins of equal width. Each operation rounds as in the reference, so counts match exactly.
 
-/** The smallest normal number. Numbers of smaller magnitude are treated as 0. */
+/** Smallest normal f32. Numbers of smaller magnitude are treated as 0. */
 const SMALLEST: f32 = reinterpret<f32>(0x00800000);
 const GREATEST_SUBNORMAL: f32 = reinterpret<f32>(0x007fffff);
 /** 2^126. Values are only counted if the range is narrower. */
@@ -44,9 +44,9 @@ function bins4(x: v128, low: v128, high: v128, origin: v128, scale: v128, last: 
 }
 
 /**
- * Computes `counts[bin] = |{x : bin of x}|` over `bins` bins of [low, high]; the operator documents the rule. `scratch`
- * holds four counts for each bin, and four for values outside of the range, because adjacent values often fall into the
- * same bin, and with a single count each increment would wait for the previous increment.
+ * Counts how many values of `x` fall into each of `bins` equal bins in [low, high]; the operator documents the rounding
+ * rule. `scratch` holds four counts per bin, and four counts for values outside of the range. Adjacent values often
+ * fall into the same bin, and with a single count per bin, their increments would wait for each other.
  */
 export function histogram(x: usize, lowest: usize, highest: usize, counts: usize, n: i32, bins: i32, scratch: usize): void {
   const low = flush(load<f32>(lowest));

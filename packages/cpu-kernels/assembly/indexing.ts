@@ -2,8 +2,9 @@
 import { copyBytes, fillBytes } from "./movement";
 
 /**
- * Copies row `indices[i]` of each of `outer` blocks of `size` rows of `rowBytes` bytes to row i of the output's block
- * of `count` rows. If an index is out of range, its row is filled with the 4-byte `pattern`.
+ * Gathers rows of `rowBytes` bytes in `outer` blocks. Row i of an output block [count] is a copy of input row
+ * `indices[i]` in the corresponding block [size]. If an index is out of range, its output row is filled with the 4-byte
+ * `pattern`.
  */
 export function gatherRows(output: usize, input: usize, indices: usize, outer: i32, size: i32, rowBytes: usize, count: i32, pattern: u32): void {
   for (let block = 0; block < outer; block++) {
@@ -39,8 +40,8 @@ function addRows<T>(output: usize, indices: usize, updates: usize, outer: i32, s
 }
 
 /**
- * Adds row i of each block of `updates` to row `indices[i]` of the output's block, in order. Rows have `inner`
- * elements.
+ * Adds row i of each `updates` block to row `indices[i]` of the output block, for ascending i. Rows have `inner`
+ * elements. Rows with an index out of range are ignored.
  */
 export function scatterAddF32(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {
   addRows<f32>(output, indices, updates, outer, size, inner, count);

@@ -10,9 +10,8 @@ export function madd(a: v128, b: v128, c: v128): v128 {
 }
 
 /**
- * Bytes of a block of terms that are summed in f32, 128 terms in each lane. Longer rows add the sums of their blocks in
- * f64. The rounding error of one long running sum grows with its length, and does not even cancel if all terms are
- * equal.
+ * Bytes per block of terms that are summed in f32, 128 terms in each lane. In longer rows, the block sums are added in
+ * f64, because the rounding error of one long f32 sum grows with its length, especially if all terms are equal.
  */
 export const BLOCK_BYTES: usize = ASC_FEATURE_SIMD ? 2048 : 512;
 
@@ -31,8 +30,8 @@ export function maxLanes(v: v128): f32 {
 }
 
 /**
- * Transposes four rows of four floats at `from`, `stride` bytes apart. Element k of all four rows is written to to + k
- * · step.
+ * Transposes four rows of four floats at `from`, `stride` bytes apart. Writes element k of all four rows to
+ * `to + k · step`.
  */
 // @ts-ignore: decorator
 @inline

@@ -1,5 +1,5 @@
 // Copies of elements without arithmetic. Every movement operator is a copy between two strided views
-// (`src/strided-copy.ts` writes the table). The cases differ in the innermost pair of dimensions: rows, repeated
+// (`src/strided-copy.ts` writes the table). There are four cases for the innermost pair of dimensions: rows, repeated
 // elements, a transposed tile, or single strided elements.
 import { transpose4 } from "./lanes";
 
@@ -53,9 +53,9 @@ function repeatElement<T>(output: usize, input: usize, count: i32): void {
 
 /**
  * Transposes a matrix: `rows` rows of the input, `inputStep` bytes apart, become columns of the output, whose rows are
- * `outputStep` bytes apart. A block has 16 columns, so that each input cache line is used completely, and 64 rows. This
- * is the largest block that fits if rows are a power of two apart and share cache sets (1024 × 1024 words on an EPYC of
- * the Zen 5 family: 11 GB/s, compared with 7 for blocks of 32 × 32; 85 GB/s at other widths).
+ * `outputStep` bytes apart. A block has 16 columns, so that each input cache line is used completely, and 64 rows.
+ * Larger blocks do not fit in the cache if rows are a power of two apart and share cache sets (1024 × 1024 words on an
+ * EPYC of the Zen 5 family: 11 GB/s, compared with 7 GB/s for blocks of 32 × 32; 85 GB/s at other widths).
  */
 export function transposeTile<T>(output: usize, outputStep: usize, input: usize, inputStep: usize, rows: i32, columns: i32): void {
   const size = <usize>sizeof<T>();
@@ -86,13 +86,12 @@ export function transposeTile<T>(output: usize, outputStep: usize, input: usize,
   }
 }
 
-// Bytes of a table entry. An entry has three words: size of the dimension, stride in the output in bytes, stride in the
-// input in bytes.
+// Bytes per table entry. An entry has three words: dimension size, output stride in bytes, input stride in bytes.
 const ENTRY: usize = 12;
 
 /**
- * Iterates over the first `count` indices of the first dimension of `table` and over all other dimensions. The last two
- * dimensions are copied together.
+ * Copies `count` indices of the first dimension in `table`, with all following dimensions. The last two dimensions are
+ * copied together.
  */
 function copyDims<T>(output: usize, input: usize, table: usize, dims: i32, count: i32): void {
   const outputStep = <usize>load<i32>(table, 4);
@@ -145,8 +144,8 @@ function copySteps<T>(output: usize, input: usize, table: usize, dims: i32, firs
 }
 
 /**
- * Copies a strided view of bytes, indices `first` … `last` − 1 of its first dimension. `table` has `dims` ≥ 2 entries,
- * outermost first.
+ * Copies a strided view of bytes, limited to indices `first` … `last` − 1 of its first dimension. `table` has `dims` ≥
+ * 2 entries, outermost first.
  */
 export function copyStrided8(output: usize, input: usize, table: usize, dims: i32, first: i32, last: i32): void {
   copySteps<u8>(output, input, table, dims, first, last);

@@ -1,8 +1,8 @@
 // Positions of true elements.
 
 /**
- * Writes the positions of the first `capacity` true elements of `n` bools, followed by 0, and the number of true
- * elements that were written to `count`.
+ * Writes the positions of the first `capacity` true elements of `n` bools, followed by zeros. `count` receives the
+ * number of positions written.
  */
 export function nonzero(mask: usize, indices: usize, count: usize, n: i32, capacity: i32): void {
   const end = indices + ((<usize>capacity) << 2);

@@ -4,7 +4,7 @@ import { BLOCK_BYTES, madd, sumLanes } from "./lanes";
 import { partBegin } from "./parts";
 import { sumRow } from "./sum";
 
-/** Returns Σ (row − centre)² over a block. */
+/** Returns Σ (x − centre)² over the entries of a block. */
 // @ts-ignore: decorator
 @inline
 function sumOfBlockSquares(row: usize, bytes: usize, centre: f32): f32 {
@@ -45,7 +45,7 @@ function sumOfSquares(row: usize, bytes: usize, centre: f32): f32 {
   return bytes <= BLOCK_BYTES ? sumOfBlockSquares(row, bytes, centre) : sumOfLongSquares(row, bytes, centre);
 }
 
-/** Returns Σ (row − centre) over a block. */
+/** Returns Σ (x − centre) over the entries of a block. */
 // @ts-ignore: decorator
 @inline
 function sumOfBlockDeviations(row: usize, bytes: usize, centre: f32): f32 {
@@ -77,7 +77,7 @@ const FAR_FROM_ZERO: f32 = 16;
 
 /**
  * Computes `(x − mean) · rstd · gamma + beta` per row. Stores the mean and rstd of each row. Needs two passes over a
- * row, because a plain sum of squares would lose precision by cancellation, and one more pass if the row is far from
+ * row, because a plain sum of squares would lose precision by cancellation, and one more pass if the mean is far from
  * zero.
  */
 export function layerNorm(y: usize, means: usize, rstds: usize, x: usize, gamma: usize, beta: usize, rows: i32, width: i32, epsilon: f32): void {
@@ -139,16 +139,16 @@ function flush(total: usize, partial: usize, bytes: usize): void {
 }
 
 /**
- * Number of blocks of rows per group. The terms of a block of rows are summed, then the sums of a group of 64 blocks,
- * then the groups. The error of a sum of n terms grows like 128 + n/4096 instead of n.
+ * Number of row blocks per group. Terms are summed within a block of rows, then within a group of 64 blocks, then over
+ * all groups. The rounding error over n terms grows like 128 + n/4096 instead of n.
  */
 const GROUP_BLOCKS: i32 = 64;
 const BLOCK_ROWS: i32 = NORM_BLOCK_ROWS;
 const GROUP_ROWS: i32 = GROUP_BLOCKS * BLOCK_ROWS;
 
 /**
- * Computes the gradients of the rows of part `part` of `parts`, and writes the sums of each block of rows for gamma and
- * beta to `sums`.
+ * Computes the row gradients `dx` of part `part` of `parts`. Writes the sums for gamma and beta over each block of rows
+ * to `sums`.
  */
 // @ts-ignore: decorator
 @inline
@@ -224,8 +224,8 @@ function backwardRows(
       sumH = <f32>wideH;
       sumHN = <f32>wideHN;
     }
-    // dx = h·rstd + ((x − mean)·factor + term). `factor` and `term` contain the sums and the rounding error of the
-    // mean.
+    // dx = h·rstd + ((x − mean)·factor + term), with h = g·gamma. `factor` and `term` contain the sums and the rounding
+    // error of the mean.
     const factor = -rstd * rstd * sumHN / <f32>width;
     const term = -rstd * sumH / <f32>width - rest * factor;
     i = 0;
@@ -247,16 +247,17 @@ function backwardRows(
 }
 
 /**
- * Adds the sums of all blocks of rows to totals: for `layerNormBackward` the sums for gamma and beta as 2 · `width`
- * columns, for `rmsNormBackward` the sums for gamma. In memory, the sums are followed by space for the sums of a group.
- * Sets the sums to zero.
+ * Adds up the row block sums of one parameter, gamma or beta, in `totals` [width], and sets the block sums to zero. A
+ * block has `columns` sums, of which `width` sums from `first` on belong to the parameter: gamma begins at 0, beta at
+ * `width`. If there are several groups of blocks, the block sums are followed in memory by space for the sums of one
+ * group.
  */
 export function normTotals(totals: usize, sums: usize, rows: i32, width: i32, columns: i32, first: i32): void {
   const bytes = <usize>width << 2;
   const blockBytes = <usize>columns << 2;
   const blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
   const grouped = rows > GROUP_ROWS;
-  const group = grouped ? sums + <usize>blocks * blockBytes : totals; // if there is only one group, it is the total
+  const group = grouped ? sums + <usize>blocks * blockBytes : totals; // a single group needs no sums of its own
   memory.fill(totals, 0, bytes);
   memory.fill(group, 0, bytes);
   for (let block = 0; block < blocks; block++) {
@@ -265,14 +266,19 @@ export function normTotals(totals: usize, sums: usize, rows: i32, width: i32, co
   }
 }
 
-/** Computes the gradients of `layerNorm` except the totals. `sums` has 2 · width words per block of rows. */
+/**
+ * Computes the gradient `dx` of `layerNorm`, and the sums for gamma and beta, 2 · width words per row block, which
+ * `normTotals` adds.
+ */
 export function layerNormBackward(
   dx: usize, sums: usize, x: usize, gamma: usize, means: usize, rstds: usize, g: usize, rows: i32, width: i32, part: i32, parts: i32,
 ): void {
   backwardRows(true, dx, sums, x, gamma, means, rstds, g, rows, width, part, parts);
 }
 
-/** Computes the gradients of `rmsNorm` except the total. `sums` has width words per block of rows. */
+/**
+ * Computes the gradient `dx` of `rmsNorm`, and the sums for gamma, width words per row block, which `normTotals` adds.
+ */
 export function rmsNormBackward(dx: usize, sums: usize, x: usize, gamma: usize, rstds: usize, g: usize, rows: i32, width: i32, part: i32, parts: i32): void {
   backwardRows(false, dx, sums, x, gamma, 0, rstds, g, rows, width, part, parts);
 }

@@ -1,4 +1,4 @@
-// Kind of keys. Keys are u32 with the same order as the values. NaN has the largest key, and -0 equals +0.
+// Kinds of sort keys. Keys are u32 with the same order as the values. NaN has the largest key, and -0 equals +0.
 
 export const enum Order {
   Float = 0,
@@ -26,7 +26,10 @@ export function magnitudeKey(bits: u32): u32 {
   return magnitude > 0x7f800000 ? 0xffffffff : magnitude;
 }
 
-/** Returns the key of the element at an address. `flip` of all ones reverses the order of all keys except NaN. */
+/**
+ * Returns the key of the element at an address. If all bits of `flip` are set, the order of all keys except NaN is
+ * reversed.
+ */
 // @ts-ignore: decorator
 @inline
 export function keyOf(kind: i32, at: usize, flip: u32): u32 {

@@ -1,9 +1,9 @@
-// Copies of operands in the order in which tiles read them.
+// Copies of operands, packed in the order in which tiles read them.
 import { TILE_COLUMNS } from "./blocks";
 import { transpose4 } from "./lanes";
 
 /**
- * Packs `columns` × `inner` of a matrix into panels [inner][8], `panelBytes` apart. Columns after the last are filled
+ * Packs a matrix of `columns` × `inner` into panels [inner][8], `panelBytes` apart. Columns after the last are filled
  * with zeros. No result depends on these zeros, but old subnormals or NaNs in unused lanes would make the run time
  * depend on earlier computations. `columnStep` and `innerStep` are in bytes; one of them is 4 in the fast case.
  */
@@ -54,7 +54,7 @@ export function packPanels(
 }
 
 /**
- * Packs a tile of `rows` ≤ `tile` adjacent rows (a transposed operand) as [inner][tile]. Missing rows repeat the last
+ * Packs a tile of `rows` ≤ `tile` adjacent rows of a transposed operand as [inner][tile]. Missing rows repeat the last
  * row.
  */
 export function packRows(from: usize, innerStep: usize, rows: i32, tile: i32, inner: i32, to: usize): void {

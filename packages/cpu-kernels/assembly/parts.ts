@@ -1,7 +1,7 @@
 // Split of work between threads: each thread computes part `part` of `parts`.
 
 /**
- * Returns the first unit of a part, if `parts` parts share `count` units evenly. The end of a part is the first unit of
+ * Returns the first unit of a part if `parts` parts share `count` units evenly. A part ends before the first unit of
  * the next part.
  */
 // @ts-ignore: decorator

@@ -1,12 +1,12 @@
-// Convolutions by the column matrix, for products that run outside of WebAssembly: the column matrix (im2col) of a
-// block of pixels, and the transposed operation.
+// Convolution through the column matrix (im2col), for products that run outside of WebAssembly: writes the column
+// matrix of a block of pixels, and adds a column matrix back to the pixels.
 import { copyPadded } from "./convolution";
 
 /**
- * Writes columns [begin, end) of rows [first, first + count) of the column matrix of one group. The row of output pixel
- * p holds [kernelHeight][kernelWidth][perGroup] values of the image, with zeros for taps outside of the image. Pixels
- * are numbered over [batch][outHeight][outWidth]. `x` begins at the group's first channel. Rows of the result have end
- * − begin values.
+ * Writes columns [begin, end) of rows [first, first + count) in one group's column matrix. The row of output pixel p
+ * holds [kernelHeight][kernelWidth][perGroup] image values, with zeros for taps outside of the image. Pixels are
+ * numbered over [batch][outHeight][outWidth]. `x` begins at the group's first channel. Result rows have `end − begin`
+ * values.
  */
 export function patches(
   x: usize, to: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
@@ -32,7 +32,7 @@ export function patches(
         const before = at % perGroup;
         const stop = min(end, (r + 1) * across);
         const taps = before == 0 && dilationX == 1 ? (stop - at) / perGroup : 0; // adjacent taps copied together
-        const some = taps > 0 ? perGroup : min(perGroup - before, stop - at); // number of channels to copy of each tap
+        const some = taps > 0 ? perGroup : min(perGroup - before, stop - at); // number of channels to copy per tap
         const from = image + ((<usize>before) << 2);
         copyPadded(from, height, width, pixel, some, y0 + r * dilationY, x0 + c * dilationX, 1, max(1, taps), to);
         at += max(1, taps) * some;
@@ -73,7 +73,7 @@ export function addPatches(
   let i = (first / outWidth) % outHeight;
   let j = first % outWidth;
   let image = x + <usize>(first / (outHeight * outWidth)) * imageBytes;
-  // Range of rows of this image to add to.
+  // The `rows` rows of this image from `lowest` on receive values.
   let above = first / (outHeight * outWidth) * height;
   let lowest = max(0, firstRow - above);
   let rows = max(0, min(height, lastRow - above) - lowest);

@@ -230,7 +230,10 @@ export function avgPool2d(
   }
 }
 
-/** Computes dx[n, h, v, c] = Σ of g / divisor over the windows that contain this pixel. */
+/**
+ * Computes dx[n, h, v, c] = Σ g / count over the windows that contain this pixel. `count` is the number of pixels that
+ * are averaged in a window.
+ */
 export function avgPool2dBackward(
   g: usize, dx: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
   windowY: i32, windowX: i32, strideY: i32, strideX: i32, top: i32, left: i32, countPadding: bool,

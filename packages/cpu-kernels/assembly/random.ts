@@ -2,7 +2,10 @@
 // §4.
 import { addI, orB, shlI, shrU, splatBits, xorB } from "./vectors";
 
-/** Computes y of one of the twenty rounds. x has already been updated. */
+/**
+ * Returns the new y of one of the twenty rounds: y, rotated left by `by` bits, XOR x. The new x must already be
+ * computed.
+ */
 // @ts-ignore: decorator
 @inline
 function mix<T>(y: T, by: i32, x: T): T {

@@ -96,8 +96,8 @@ function foldRow(fold: i32, empty: f32, x: usize, n: i32): f32 {
 }
 
 /**
- * Computes the maximum of |x| over each row of `size` > 0 elements. The bits of magnitudes, as integers, have the order
- * of the magnitudes, with NaN above infinity.
+ * Computes the maximum of |x| over each row of `size` > 0 elements. Magnitudes are compared as integers, because their
+ * bits have the same order, with NaN above infinity.
  */
 export function maxMagnitudes(x: usize, output: usize, rows: i32, size: i32): void {
   for (; rows > 0; rows--, output += 4) {

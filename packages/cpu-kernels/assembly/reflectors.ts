@@ -56,8 +56,9 @@ function negatedTriangle(v: usize, stride: usize, count: i32, bytes: usize, t: u
 }
 
 /**
- * Computes z ← z (1 − V T Vᵀ), with Tᵀ instead of T if `transposed`, for `count` reflections of `length` entries as
- * rows of `v`, and `rows` rows of `z`. Scratch: T, two times `rows` × REFLECTOR_BLOCK floats, a matrix product.
+ * Computes z ← z (1 − V T Vᵀ) for `rows` rows of `z`, with Tᵀ instead of T if `transposed`. The rows of `v` are `count`
+ * reflections of `length` entries. Scratch: T, two times `rows` × REFLECTOR_BLOCK floats, the scratch of a matrix
+ * product.
  */
 export function reflectRows(
   z: usize, zStride: usize, rows: i32, v: usize, vStride: usize, count: i32, length: i32, transposed: bool, scratch: usize,

@@ -1,6 +1,6 @@
 /**
- * Rotates the pairs (i, i + half) of each row by the angle whose cosines and sines are in `cosines` and `sines`
- * [positions, half]. Row r has position r mod positions.
+ * Rotates the pairs (i, i + half) of each row by an angle. `cosines` and `sines` [positions, half] hold the cosine and
+ * sine of each angle. Row r has position r mod positions.
  */
 export function rotary(output: usize, input: usize, cosines: usize, sines: usize, rows: i32, positions: i32, half: i32): void {
   const bytes = (<usize>half) << 2;

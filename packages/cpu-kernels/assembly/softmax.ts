@@ -100,7 +100,7 @@ export function logSoftmax(output: usize, input: usize, rows: i32, width: i32): 
   for (let row = 0; row < rows; row++) {
     const largest = maxOfRow(input, bytes);
     const logSum = logOf<f32>(sumOfExps(0, input, bytes, largest, false));
-    // Two subtractions, because adding both shifts first would lose the smaller shift next to a large maximum.
+    // Subtracts the two shifts one after the other, because their sum would lose `logSum` next to a large maximum.
     let i: usize = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) {
@@ -172,7 +172,7 @@ export function logSoftmaxBackward(output: usize, y: usize, g: usize, rows: i32,
 }
 
 /**
- * Computes the loss of each row, and its maximum and sum of exponentials. Maximum and sum are NaN if the softmax is
+ * Computes the loss, the maximum and the sum of exponentials of each row. Maximum and sum are NaN if the softmax is
  * undefined. The loss is NaN if the label is not a class.
  */
 export function crossEntropy(losses: usize, maxima: usize, totals: usize, logits: usize, labels: usize, rows: i32, width: i32): void {

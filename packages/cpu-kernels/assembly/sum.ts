@@ -2,11 +2,11 @@
 // in f32, and the sums of blocks are added in f64. The order of additions depends only on the shape.
 import { sumLanes } from "./lanes";
 
-/** Number of terms of a block. Each lane of a block sum adds 16 terms in sequence. */
+/** Number of terms per block. Each lane of a block sum adds 16 terms in sequence. */
 const BLOCK: i32 = 512;
-/** Number of terms that fill eight vectors of four. */
+/** Number of terms in eight SIMD vectors. */
 const FEW: i32 = 32;
-/** Number of rows of a block of column sums. */
+/** Number of rows per block of column sums. */
 const ROWS: i32 = 128;
 /** Number of columns that are summed together. Their f32 and f64 totals take 12 KiB of scratch memory. */
 const COLUMNS: i32 = 1024;
@@ -32,7 +32,7 @@ function sumMagnitudesBlock(x: usize, n: i32): f32 {
   return sumTerms(true, x, n);
 }
 
-/** Returns the sum of fewer consecutive elements than eight vectors hold. */
+/** Returns the sum of `n` < FEW consecutive elements. */
 // @ts-ignore: decorator
 @inline
 function sumFew(magnitudes: bool, x: usize, n: i32): f32 {
@@ -120,7 +120,7 @@ export function sumRow(x: usize, n: i32): f32 {
   return n <= BLOCK ? sumBlock(x, n) : <f32>sumBlocks(x, n);
 }
 
-/** Computes the sum of |x| over each row of `size` elements, in the order of additions of `sumF32`. */
+/** Computes the sum of |x| over each row of `size` elements, added in the same order as in `sumF32`. */
 export function sumMagnitudes(x: usize, output: usize, rows: i32, size: i32): void {
   for (; rows > 0; rows--, x += (<usize>size) << 2, output += 4) {
     store<f32>(output, size <= BLOCK ? sumMagnitudesBlock(x, size) : <f32>sumMagnitudesBlocks(x, size));

@@ -4,15 +4,15 @@
 // transposed matrix, a packed matrix, or the pixels of an image at each tap of a convolution (an indirect GEMM: no
 // column matrix is written). Columns are read from a panel packed as [sum index][8], zero-filled after the last column.
 //
-// Why 6 × 8: the relaxed build issues 12 multiply-adds, 2 panel loads and 6 splat loads per sum index. 12 + 2 + 1
-// registers are exactly the 15 that V8 leaves available (V8 reserves xmm15). Measured on an EPYC of the Zen 5 family at
-// 4.2 GHz (peak 2 × 4 × 2 × 4.19 = 67 GFLOP/s), panel and rows in L1: 6×8 67, 5×8 64, 4×8 62, 3×12 62, 2×16 63, 4×12 42
-// and 8×8 41 (both spill), 8×4 52, 6×4 48. Unrolling the sum by two reduces 6×8 to 46, because V8 hoists the loads of
-// both halves and spills. Therefore the loop is not unrolled.
+// Reason for 6 × 8: the relaxed build issues 12 multiply-adds, 2 panel loads and 6 splat loads per sum index. 12 + 2 +
+// 1 registers are exactly the 15 that V8 leaves available (V8 reserves xmm15). GFLOP/s measured on an EPYC of the Zen 5
+// family at 4.2 GHz (peak 2 × 4 × 2 × 4.19 = 67 GFLOP/s), panel and rows in L1: 6×8 67, 5×8 64, 4×8 62, 3×12 62, 2×16
+// 63, 4×12 42 and 8×8 41 (both spill), 8×4 52, 6×4 48. Unrolling the sum by two reduces 6×8 to 46, because V8 hoists
+// the loads of both halves and spills. Therefore the loop is not unrolled.
 import { TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { madd, transpose4 } from "./lanes";
 
-/** Number of rows of the smaller tile. */
+/** Number of rows per small tile. */
 const SMALL_TILE_ROWS: i32 = 4;
 
 /**
@@ -27,8 +27,8 @@ export function evenBlock(size: i32, limit: i32): i32 {
 }
 
 /**
- * Returns the number of rows of the next tile, if `left` rows are left. Splits rows into tiles of six and four so that
- * the fewest rows are unused (8 = 4 + 4, 7 = 4 + 3).
+ * Returns the number of rows of the next tile, 6 or 4, if `left` rows remain. Chooses tiles so that the fewest tile
+ * rows are unused (8 = 4 + 4, 7 = 4 + 3).
  */
 // @ts-ignore: decorator
 @inline
@@ -69,8 +69,8 @@ function tileScalar(rows: i32, table: usize, segments: i32, inner: i32, step: us
 }
 
 /**
- * Computes out[i][0..8) = Σ, or += Σ if `accumulate`, over segments s, k < inner of *(table[s][i] + k · step) · panel[s
- * · inner + k][0..8), i < 6.
+ * Computes six rows of eight results: out[i][j] = Σ over segments s and k < inner of a(s, i, k) · panel[s · inner +
+ * k][j], or adds this sum to out[i][j] if `accumulate`. a(s, i, k) is the f32 at address table[s][i] + k · step.
  *
  * `table` holds segments × 6 addresses. `step` is the number of bytes between successive terms of a row. `out` holds 6
  * addresses; the 8 floats are written `offset` bytes after each address. An edge tile uses any readable row for its
@@ -172,8 +172,8 @@ export function tile4(table: usize, segments: i32, inner: i32, step: usize, pane
 }
 
 /**
- * Copies the top left rows × columns of a tile to a matrix with `stride` bytes between rows, or to the transpose of
- * this matrix if `transposed`. Adds to the matrix if `accumulate`.
+ * Copies the top left rows × columns of a tile to a matrix whose rows are `stride` bytes apart, or to the transposed
+ * matrix if `transposed`. Adds to the matrix if `accumulate`.
  */
 export function copyTile(tile: usize, output: usize, stride: usize, rows: i32, columns: i32, transposed: bool, accumulate: bool): void {
   let first = 0;

@@ -1,20 +1,20 @@
 // Sizes of `topK`. This file is both AssemblyScript and TypeScript: the kernel lays out its scratch memory from these
 // sizes, and the host computes the number of bytes.
 
-/** Number of bins of a histogram, which covers 11 bits of a key. */
+/** Number of histogram bins, for 11 bits of a key. */
 export const BINS = 2048;
 /** Maximum k for which rows use a sorted list instead of radix selection. */
 export const LIST = 32;
 /**
- * Minimum number of elements of rows that are filtered first. Rows are only filtered if k is at most n / SMALL_PART.
+ * Minimum row length for filtering before the selection. A row is only filtered if k is also at most n / SMALL_PART.
  */
 export const LONG = 16384;
 export const SMALL_PART = 8;
 /**
- * Factor of the target number of entries that reach the bound, which is AIM_TIMES · k, and at least LEAST_AIM. The
- * target is large enough that an estimate from a sample hardly ever selects fewer than k entries.
+ * Target for the number of filtered entries: AIM_TIMES · k, at least LEAST_AIM. The target is large enough that a bound
+ * estimated from a sample hardly ever selects fewer than k entries.
  */
 export const AIM_TIMES = 2;
 export const LEAST_AIM = 2048;
-/** Maximum number of candidates of a filtered row, as a multiple of the target. */
+/** Maximum number of candidates in a filtered row, as a multiple of the target. */
 export const ROOM_TIMES = 2;

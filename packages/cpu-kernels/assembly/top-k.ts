@@ -38,9 +38,9 @@ function thins(n: i32, k: i32): bool {
 }
 
 /**
- * Selects the k largest elements from each of `rows` rows of `n` elements. The results of each row are `k` values and
- * positions. `scratch` holds the list, or a histogram followed by the candidates, whose memory the sort reuses;
- * `src/ops/top-k.ts` computes the bytes. `kind` is an `Order`, which converts words to keys.
+ * Selects the k largest elements in each of `rows` rows with `n` elements, and writes k values and k positions per row.
+ * `scratch` holds the list, or a histogram followed by the candidates, whose memory the sort reuses; `src/ops/top-k.ts`
+ * computes its size. `kind` is the `Order` that converts words to keys.
  */
 export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   if (k == 0) return;
@@ -56,7 +56,7 @@ export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32,
   }
 }
 
-/** Keeps the k largest elements so far in a list, largest first. */
+/** Selects the k largest elements with a sorted list of the largest elements so far, largest first. */
 function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   const keys = scratch;
   const positions = scratch + LIST * 4;
@@ -141,8 +141,8 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: 
 }
 
 /**
- * Estimates, from evenly spaced samples, a key that about `aimOf(k)` entries of the row reach. Returns 0 if filtering
- * by a bound would not save time. About 128 samples reach the bound, so the number of entries in the row is within a
+ * Estimates from evenly spaced samples a bound that about `aimOf(k)` keys of the row reach. Returns 0 if filtering by a
+ * bound would not save time. About 128 samples reach the bound, so the number of entries that reach it is within a
  * third of the target (4 standard deviations).
  */
 function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
@@ -176,7 +176,8 @@ function thin(x: usize, n: i32, bound: u32, kind: i32, candidates: usize, positi
   let count = 0;
   let i = 0;
   if (ASC_FEATURE_SIMD && (kind == Order.Float || kind == Order.Magnitude)) {
-    // The f32 whose key is the bound. All values that are not smaller are selected, including NaN.
+    // `edge` is the f32 whose key is the bound. All values that are not smaller than `edge` are selected, including
+    // NaN.
     const edge = f32x4.splat(reinterpret<f32>(kind == Order.Magnitude ? bound : bound >> 31 ? bound & 0x7fffffff : ~bound));
     const bits = i32x4.splat(kind == Order.Magnitude ? 0x7fffffff : -1);
     const last = capacity - 16;

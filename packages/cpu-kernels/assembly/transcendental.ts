@@ -44,7 +44,7 @@ export function expOf<T>(a: T): T {
   return mulF<T>(mantissa, powerOfTwo<T>(subI<T>(whole, half)));
 }
 
-/** Returns `e^x` for |x| ≤ 87, without the second scaling and without checks of overflow. */
+/** Returns `e^x` for |x| ≤ 87, with a single scale factor and without overflow checks. */
 // @ts-ignore: decorator
 @inline
 function expModerate<T>(x: T): T {
@@ -78,7 +78,7 @@ export function logOf<T>(a: T): T {
   const finite = maddF<T>(e, splat<T>(LN2_HIGH), addF<T>(f, tail));
   const atZero = select<T>(eqF<T>(a, splat<T>(0.0)), splat<T>(-Infinity), finite);
   const valid = select<T>(ltF<T>(a, splat<T>(0.0)), splat<T>(NaN), atZero);
-  // If the argument is Infinity or NaN, it is returned unchanged.
+  // Infinity and NaN are returned unchanged.
   return select<T>(ltF<T>(a, splat<T>(Infinity)), valid, a);
 }
 

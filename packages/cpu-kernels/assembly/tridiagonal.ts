@@ -19,8 +19,8 @@ function subtractMultiples(a: usize, w: usize, v: usize, f: f32, g: f32, bytes: 
 }
 
 /**
- * Updates one entry of the upper triangle as `subtractMultiples` does, then adds its contribution to two entries of the
- * product with u.
+ * Updates one entry of the upper triangle as `subtractMultiples` does, then adds the terms of this entry to p = A u:
+ * two terms off the diagonal, because A is symmetric.
  */
 // @ts-ignore: decorator
 @inline
@@ -32,9 +32,9 @@ function subtractEntry(a: usize, w: usize, v: usize, u: usize, p: usize, i: usiz
 }
 
 /**
- * Computes A ← A − v wᵀ − w vᵀ, and p ← A u with the updated A, for rows and columns from `begin` to `end` of a
- * symmetric matrix stored as its upper triangle. Each entry is read and written once and contributes to two rows of the
- * product. Two rows at a time share the loads of the vectors. `begin` and `end` are byte offsets in a row.
+ * Computes A ← A − v wᵀ − w vᵀ, and p ← A u with the updated A, for rows and columns from `begin` to `end` (byte
+ * offsets in a row). A is symmetric and stored as its upper triangle. Each entry is read and written once and
+ * contributes to two rows of the product. Two rows at a time share the loads of the vectors.
  */
 function updateProduct(a: usize, stride: usize, w: usize, v: usize, u: usize, p: usize, begin: usize, end: usize): void {
   memory.fill(p + begin, 0, end - begin);
@@ -141,9 +141,9 @@ export function wilkinsonShift(d: usize, e: usize, last: i32): f64 {
 /**
  * Computes one implicit QR step on rows `first` to `last` of a tridiagonal matrix.
  *
- * Writes `last − first` pairs of f32 to `list`: rotation i replaces rows x, y = first + i, first + i + 1 of the
- * transposed eigenvectors by `c x + s y` and `c y − s x`. Source: Golub and Van Loan, Matrix Computations, algorithm
- * 8.3.2.
+ * Writes `last − first` rotations (c, s), each a pair of f32, to `list`. Rotation i replaces rows x = first + i and y =
+ * first + i + 1 of the transposed eigenvectors with `c x + s y` and `c y − s x`. Source: Golub and Van Loan, Matrix
+ * Computations, algorithm 8.3.2.
  */
 export function shiftedStep(d: usize, e: usize, first: i32, last: i32, shift: f64, list: usize): void {
   const end = <usize>last << 3;
@@ -152,7 +152,7 @@ export function shiftedStep(d: usize, e: usize, first: i32, last: i32, shift: f6
   let z = load<f64>(e + at);
   for (; at < end; at += 8) {
     const length = sqrt<f64>(x * x + z * z);
-    // Both numbers are 0 if the shift is an eigenvalue of the rows processed so far. In this case no rotation is
+    // `x` and `z` are both 0 if the shift is an eigenvalue of the rows processed so far. In this case no rotation is
     // needed.
     const inverse = length > 0 ? 1 / length : 0;
     const c = length > 0 ? x * inverse : 1;

@@ -1,13 +1,13 @@
-// Products of a vector and a matrix, for matrix products of one row or one column.
+// Products of a vector and a matrix, used for matrix products with one row or one column.
 //
-// Each sum has the order of additions of the tiles of `product`, so the results are bitwise identical: one chain of
-// multiply-adds over each block of `evenBlock(inner, INNER_BLOCK)` terms, then the sums of the blocks are added in
+// Each sum adds its terms in the same order as the tiles of `product`, so the results are bitwise identical. First, one
+// chain of multiply-adds sums each block of `evenBlock(inner, INNER_BLOCK)` terms. Then the block sums are added in
 // sequence.
 import { COLUMN_BLOCK, INNER_BLOCK } from "./blocks";
 import { madd } from "./lanes";
 import { evenBlock } from "./tile";
 
-/** Maximum length of a strip of sums, in units of COLUMN_BLOCK. A strip of 4096 sums (16 KiB) fits in L1. */
+/** Maximum number of sums per strip, in units of COLUMN_BLOCK. A strip of 4096 sums (16 KiB) fits in L1. */
 const STRIP_ROWS: i32 = 8;
 
 /** Computes y[n] += Σ x[k] · b[k][n] over `count` terms, in order. Four rows of `b` at a time are added to `y`. */
@@ -51,7 +51,7 @@ function addRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, coun
 
 /**
  * Computes y[n] = Σₖ x[k] · b[k][n], or adds the sum to y[n] if `accumulate`. Rows of `b` are `stride` bytes apart and
- * are read once. `scratch` holds as many bytes as `productScratchBytes` returns, without the head.
+ * are read once. `scratch` has the size that `productScratchBytes` returns, without the head.
  */
 export function combineRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, inner: i32, accumulate: bool, scratch: usize): void {
   const block = evenBlock(inner, INNER_BLOCK);
@@ -73,7 +73,7 @@ export function combineRows(x: usize, b: usize, stride: usize, y: usize, columns
   }
 }
 
-/** Adds the next four terms of each of four rows to the sums of the rows, in order. */
+/** Adds the next four terms of four rows to the four row sums, in order. */
 // @ts-ignore: decorator
 @inline
 function addTerms(sums: v128, row: usize, second: usize, third: usize, fourth: usize, x: usize): v128 {
@@ -88,7 +88,7 @@ function addTerms(sums: v128, row: usize, second: usize, third: usize, fourth: u
   return madd(v128.load32_splat(x, 12), v128.shuffle<i64>(t1, t3, 1, 3), sums);
 }
 
-/** Adds the next term of each of four rows to the sums of the rows. */
+/** Adds the next term of four rows to the four row sums. */
 // @ts-ignore: decorator
 @inline
 function addTerm(sums: v128, row: usize, second: usize, third: usize, fourth: usize, x: usize): v128 {
@@ -99,7 +99,7 @@ function addTerm(sums: v128, row: usize, second: usize, third: usize, fourth: us
   return madd(v128.load32_splat(x), terms, sums);
 }
 
-/** Stores four sums, or the first `count` of the sums. Adds to `y` if `adding`. */
+/** Stores the first `count` of four sums; all four if `count` is larger. Adds the sums to `y` if `adding`. */
 // @ts-ignore: decorator
 @inline
 function putSums(y: usize, sums: v128, count: i32, adding: bool): void {
@@ -116,8 +116,8 @@ function putSums(y: usize, sums: v128, count: i32, adding: bool): void {
 }
 
 /**
- * Computes y[m] = Σₖ a[m][k] · x[k], or adds the sum to y[m] if `accumulate`. Sixteen rows at a time are four
- * independent vectors of sums. Blocks of four rows and four terms are transposed in registers.
+ * Computes y[m] = Σₖ a[m][k] · x[k], or adds the sum to y[m] if `accumulate`. Sixteen rows at a time are summed in four
+ * independent vectors. Blocks of four rows and four terms are transposed in registers.
  */
 export function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, accumulate: bool): void {
   const row = <usize>inner << 2;

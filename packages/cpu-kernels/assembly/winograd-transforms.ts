@@ -1,10 +1,10 @@
-// Transforms of Winograd's minimal filtering F(4, 3), which computes 4 × 4 results of a 3 × 3 kernel from 6 × 6 pixels
-// with 36 products instead of 144, and of F(3, 4), which computes the kernel's gradient. A vector holds four channels.
+// Transforms for Winograd's minimal filtering; a vector holds four channels. F(4, 3) computes 4 × 4 results of a 3 × 3
+// kernel from 6 × 6 pixels with 36 products instead of 144. F(3, 4) computes the kernel's gradient.
 //
 // The points are 0, ±√½, ±√2 and ∞. For 603 terms and normally distributed operands, the root mean square error
 // relative to f64 is 1.75 times the error of the direct sum. With the usual points 0, ±1, ±2, the error is 3.7 times
 // the error of the direct sum (`docs/experiments.md`). Every transform is applied along one dimension, then along the
-// other: the values in `from` and `to` are `step` bytes apart.
+// other dimension. The values in `from` are `step` bytes apart, the values in `to` are `toStep` bytes apart.
 import { madd } from "./lanes";
 
 const ROOT_HALF: f32 = 0.70710678118654752;
@@ -22,7 +22,7 @@ function plusTimes(a: v128, b: v128, factor: f32): v128 {
   return madd(b, f32x4.splat(factor), a);
 }
 
-/** Transforms six pixels to values at the six points. */
+/** Winograd input transform in one dimension: computes the values at the six points from six pixels. */
 // @ts-ignore: decorator
 @inline
 function pixels(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -39,8 +39,8 @@ function pixels(from: usize, step: usize, to: usize, toStep: usize): void {
 }
 
 /**
- * Transforms three taps to values at the six points. Each value is divided by the product of the distances between its
- * point and all other points.
+ * Winograd kernel transform in one dimension: computes the values at the six points from three taps. The value at a
+ * point is divided by the product of the distances between this point and all other points.
  */
 // @ts-ignore: decorator
 @inline
@@ -56,7 +56,7 @@ function taps(from: usize, step: usize, to: usize, toStep: usize): void {
   v128.store(to + 5 * toStep, w2);
 }
 
-/** Transforms products at the six points to four results. */
+/** Winograd output transform in one dimension: computes four results from the products at the six points. */
 // @ts-ignore: decorator
 @inline
 function results(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -71,7 +71,8 @@ function results(from: usize, step: usize, to: usize, toStep: usize): void {
 }
 
 /**
- * Transforms four cotangents to values at the six points. The divisors of the points are applied in `kernelGradient`.
+ * Winograd transform of cotangents in one dimension: computes the values at the six points from four cotangents. The
+ * divisors of the points are applied in `kernelGradient`.
  */
 // @ts-ignore: decorator
 @inline
@@ -87,7 +88,10 @@ function cotangents(from: usize, step: usize, to: usize, toStep: usize): void {
   v128.store(to + 5 * toStep, g3);
 }
 
-/** Transforms sums at the six points to the gradient of three taps. */
+/**
+ * Winograd output transform of the kernel gradient in one dimension: computes the gradient of three taps from the sums
+ * at the six points.
+ */
 // @ts-ignore: decorator
 @inline
 function kernelGradient(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -101,23 +105,23 @@ function kernelGradient(from: usize, step: usize, to: usize, toStep: usize): voi
 }
 
 /**
- * Transforms four channels of 6 × 6 pixels, `row` and `pixel` bytes apart, to 36 values `step` bytes apart. `between`
- * is scratch memory for 36 vectors.
+ * Computes the 36 Winograd values, `step` bytes apart, of 6 × 6 pixels, for four channels. Rows are `row` bytes apart,
+ * pixels `pixel` bytes. `between` is scratch memory for 36 vectors.
  */
 export function transformPixels(from: usize, row: usize, pixel: usize, to: usize, step: usize, between: usize): void {
   for (let j: usize = 0; j < 6; j++) pixels(from + j * pixel, row, between + (j << 4), 96);
   for (let i: usize = 0; i < 6; i++) pixels(between + i * 96, 16, to + i * 6 * step, step);
 }
 
-/** Transforms four columns of 3 × 3 taps, `tap` bytes apart, to 36 values `step` bytes apart. */
+/** Computes the 36 Winograd values, `step` bytes apart, of 3 × 3 taps that are `tap` bytes apart, for four columns. */
 export function transformTaps(from: usize, tap: usize, to: usize, step: usize, between: usize): void {
   for (let j: usize = 0; j < 3; j++) taps(from + j * tap, 3 * tap, between + (j << 4), 48);
   for (let i: usize = 0; i < 6; i++) taps(between + i * 48, 16, to + i * 6 * step, step);
 }
 
 /**
- * Transforms 36 products of four channels, `step` bytes apart, to 4 × 4 results. Only the first `rows` × `across`
- * results are written.
+ * Computes 4 × 4 results from 36 Winograd products that are `step` bytes apart, for four channels. Only the first
+ * `rows` × `across` results are written.
  */
 export function transformResults(from: usize, step: usize, to: usize, row: usize, pixel: usize, rows: i32, across: i32, between: usize): void {
   for (let j: usize = 0; j < 6; j++) results(from + j * step, 6 * step, between + (j << 4), 96);
@@ -132,13 +136,16 @@ export function transformResults(from: usize, step: usize, to: usize, row: usize
   }
 }
 
-/** Transforms four channels of 4 × 4 cotangents to 36 values `step` bytes apart. */
+/** Computes the 36 Winograd values, `step` bytes apart, of 4 × 4 cotangents, for four channels. */
 export function transformCotangents(from: usize, row: usize, pixel: usize, to: usize, step: usize, between: usize): void {
   for (let j: usize = 0; j < 4; j++) cotangents(from + j * pixel, row, between + (j << 4), 64);
   for (let i: usize = 0; i < 6; i++) cotangents(between + i * 64, 16, to + i * 6 * step, step);
 }
 
-/** Transforms 36 sums of four columns, `step` bytes apart, to the gradient of 3 × 3 taps, `tap` bytes apart. */
+/**
+ * Computes the gradient of 3 × 3 taps, `tap` bytes apart, from 36 Winograd sums that are `step` bytes apart, for four
+ * columns.
+ */
 export function transformKernelGradient(from: usize, step: usize, to: usize, tap: usize, between: usize): void {
   for (let j: usize = 0; j < 6; j++) kernelGradient(from + j * step, 6 * step, between + (j << 4), 96);
   for (let i: usize = 0; i < 3; i++) kernelGradient(between + i * 96, 16, to + i * 3 * tap, tap);

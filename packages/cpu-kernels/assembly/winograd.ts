@@ -1,7 +1,6 @@
-// 3 × 3 convolutions of stride 1 by Winograd's F(4, 3): 36 matrix products, one per pair of points, over tiles of 4 × 4
-// results, with a quarter of the multiplications of the direct sum. Sizes are in elements; numbers of channels are
-// multiples of four. The algorithm needs vectors: in the scalar build, the exports have no body, and the host binds the
-// direct kernels.
+// 3 × 3 convolutions with stride 1 by Winograd's F(4, 3): 36 matrix products, one per pair of points, over tiles of 4 ×
+// 4 results. The algorithm needs a quarter of the multiplications of direct sums. Sizes are in elements; channel counts
+// are multiples of four. In the scalar build, the exports have no body, and the host binds the direct kernels.
 import { TILE_ROWS, WINOGRAD_DEPTH, WINOGRAD_HEAD_BYTES, WINOGRAD_POINTS, WINOGRAD_SPACING } from "./blocks";
 import { copyPadded } from "./convolution";
 import { transpose4 } from "./lanes";
@@ -19,9 +18,7 @@ export function hasWinograd(): bool {
   return ASC_FEATURE_SIMD;
 }
 
-/**
- * Returns the number of panels of packed columns, 8 floats per row. In the last panel, columns after the last are zero.
- */
+/** Returns the number of panels of 8 packed columns. Unused columns of the last panel are zero. */
 // @ts-ignore: decorator
 @inline
 function panelsOf(columns: i32): i32 {
@@ -64,8 +61,9 @@ export function winogradTaps(
 }
 
 /**
- * Computes out[i][p · 8 …] = Σ, or += Σ if `adding`, over k < depth of *(table[i] + k · step) · panel p at k. `table`
- * and `outs` hold one address per row, including the unused rows of the last tile.
+ * Computes out[i][8 p + j] = Σ over k < depth of a(i, k) · panel(p)[k][j], or adds the sum if `adding`. a(i, k) is the
+ * f32 at address table[i] + k · step. `table` and `outs` hold one address per row, also for unused rows in the last
+ * tile.
  */
 // @ts-ignore: decorator
 @inline
@@ -83,8 +81,8 @@ function multiply(table: usize, outs: usize, rows: i32, depth: i32, step: usize,
 }
 
 /**
- * Writes addresses `step` bytes apart for all rows, and for the unused rows of the last tile. The addresses of unused
- * rows repeat the last row if `repeat`, or continue after it.
+ * Writes one address per row, `step` bytes apart, also for the unused rows of the last tile. If `repeat`, unused rows
+ * have the address of the last row; otherwise the addresses continue after the last row.
  */
 // @ts-ignore: decorator
 @inline
@@ -94,9 +92,7 @@ function list(table: usize, from: usize, step: usize, rows: i32, repeat: bool): 
   }
 }
 
-/**
- * Computes the 36 values of a tile of an image, with points `step` bytes apart. Pixels outside of the image are zero.
- */
+/** Computes the 36 values of an image tile, with points `step` bytes apart. Pixels outside of the image are zero. */
 // @ts-ignore: decorator
 @inline
 function pixelsOfTile(image: usize, height: i32, width: i32, channels: i32, y: i32, x: i32, to: usize, step: usize, patch: usize, between: usize): void {
@@ -112,12 +108,12 @@ function pixelsOfTile(image: usize, height: i32, width: i32, channels: i32, y: i
 }
 
 /**
- * Computes the results of tiles [first, first + tiles) of the grid (images × ⌈outHeight / 4⌉ × ⌈outWidth / 4⌉),
- * `columns` columns of each pixel, from a transformed kernel.
+ * Computes the results of tiles [first, first + tiles) in the grid (images × ⌈outHeight / 4⌉ × ⌈outWidth / 4⌉),
+ * `columns` columns per pixel, from a transformed kernel.
  *
  * `y` begins at the first column and has `outPixel` bytes per pixel. `block` is the number of tiles that are
  * transformed at a time. `scratch` (size computed in `src/winograd.ts`) holds the vectors between passes, addresses, a
- * patch, values of pixels, and products.
+ * patch, pixel values, and products.
  */
 export function winogradTiles(
   x: usize, taps: usize, y: usize, height: i32, width: i32, inner: i32, columns: i32, outPixel: usize, outHeight: i32, outWidth: i32, top: i32, left: i32,
@@ -168,11 +164,11 @@ export function winogradTiles(
 }
 
 /**
- * Computes the gradient of the kernel for `columns` of its output channels: 36 products of the values of pixels and of
- * cotangents, summed over all tiles.
+ * Computes the kernel gradient for `columns` output channels: 36 products between pixel values and cotangent values,
+ * summed over all tiles.
  *
  * `g` and `w` begin at the first column, with `outPixel` bytes per pixel and per row. `scratch` holds the vectors
- * between passes, addresses, a patch, values of pixels, values of cotangents in panels, and sums.
+ * between passes, addresses, a patch, pixel values, cotangent values in panels, and sums.
  */
 export function winogradKernelGradient(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, columns: i32, outPixel: usize, outHeight: i32, outWidth: i32,

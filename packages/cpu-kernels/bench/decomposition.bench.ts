@@ -21,8 +21,8 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * A decomposition, and a product of its factors for the check: the matrix, or the identity after multiplication by the
- * matrix.
+ * A decomposition, and the product of its factors for the check. The product must be the matrix, or the identity if
+ * `toOne`.
  */
 interface Decomposition {
   readonly decompose: (a: Tensor) => readonly Tensor[];

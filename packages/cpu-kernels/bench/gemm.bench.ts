@@ -1,4 +1,4 @@
-// Measures the matrix product compared with the peak of one core, for shapes of training.
+// Measures the matrix product compared with the peak of one core, for shapes that occur in training.
 // Run: node bench/gemm.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import { firstDifference } from "@skein/testing";

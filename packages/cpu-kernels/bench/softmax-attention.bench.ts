@@ -9,8 +9,8 @@ import { openBench } from "./open-bench.ts";
 const { bind, clear } = await openBench();
 
 /**
- * Checks a kernel, then times it. `given` holds inputs that must match the other inputs. Returns the outputs of the
- * kernel.
+ * Checks a kernel, then times it. `given` maps input positions to values, for inputs that depend on other inputs.
+ * Returns the outputs of the kernel.
  */
 const run = async (
   name: string,

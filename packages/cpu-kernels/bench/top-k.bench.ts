@@ -1,4 +1,4 @@
-// Measures the selection of the k largest entries of a gradient, and of entries that reach a bound, compared with a
+// Measures the selection of a gradient's k largest entries, and of all entries that reach a bound, compared with a
 // plain read.
 // Run: node bench/top-k.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";

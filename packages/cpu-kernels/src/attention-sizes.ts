@@ -14,8 +14,8 @@ export const attentionArguments = ({ inputs, params }: KernelNode<OperatorParams
 };
 
 /**
- * Returns the scratch bytes of one thread: squares of scores, tiles of positions × width (rounded up to complete panels
- * of columns), and additional words.
+ * Returns the scratch bytes of one thread for `squares` score tiles, `panels` packed tiles of positions × width
+ * (rounded up to complete panels), and `words` additional words.
  */
 export const attentionScratch = (
   { inputs }: KernelNode,
@@ -25,7 +25,9 @@ export const attentionScratch = (
   return alignUp(PRODUCT_HEAD_BYTES + 4 * ATTENTION_TILE * (squares * ATTENTION_TILE + panels * width) + 4 * words);
 };
 
-/** Estimates the nanoseconds of attention in one thread, for a number of products of queries, keys and width. */
+/**
+ * Estimates the nanoseconds of attention in one thread, for `products` matrix products over queries, keys and width.
+ */
 export const attentionNanoseconds = (
   { inputs, params }: KernelNode<OperatorParams["attention"]>,
   products: number,

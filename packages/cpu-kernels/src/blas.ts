@@ -1,6 +1,8 @@
 import type { WasmMemory } from "@skein/tensor-core/backend";
 
-/** Module that opens the product of a BLAS in a thread. The module exports `openInThread(data, memory)`. */
+/**
+ * Module that opens the matrix product of a BLAS in a helper thread. The module exports `openInThread(data, memory)`.
+ */
 export interface ThreadProduct {
   /** URL of the module. */
   readonly module: string;
@@ -51,7 +53,7 @@ export const contractionOps = [
 /** Name of an operator that can run as products of a BLAS. */
 export type ContractionOp = (typeof contractionOps)[number];
 
-/** Work of a node, described by the sizes that tables of measured shapes contain. */
+/** Matrix product work of a node, described by the sizes in the tables of measured shapes. */
 export interface Contraction {
   readonly op: ContractionOp;
   /**
@@ -73,10 +75,7 @@ export interface Contraction {
 export interface Blas {
   /** Name of the library and digest of its shape table. All ranks of a job must have the same identity. */
   readonly identity: string;
-  /**
-   * Whether the BLAS computes this work faster than the WebAssembly kernel. The result is always the same for the same
-   * work.
-   */
+  /** Whether the BLAS computes this work faster than the WebAssembly kernel. The answer depends only on the work. */
   readonly prefers: (contraction: Contraction) => boolean;
   /**
    * Returns the `sgemm` of the library, bound to a memory. The memory must be shared, so that its address does not
@@ -84,10 +83,10 @@ export interface Blas {
    */
   readonly open: (memory: WasmMemory) => Sgemm;
   /**
-   * Number of rows at whose multiples a product can be split in two with bitwise identical results. Absent: products
-   * cannot be split, and threads share only whole products.
+   * Row granularity of splits: a product can be split in two at each multiple of this number of rows, with bitwise
+   * identical results. Absent: products cannot be split, so threads share only whole products.
    */
   readonly sliceRows?: number | undefined;
-  /** Opens the same product in helper threads. Absent: a backend with several threads rejects this BLAS. */
+  /** Module that opens the same product in helper threads. Absent: a backend with several threads rejects this BLAS. */
   readonly inThreads?: ThreadProduct | undefined;
 }

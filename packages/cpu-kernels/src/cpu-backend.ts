@@ -37,7 +37,10 @@ import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./was
 export interface CpuBackendOptions {
   /** Memory shared by all ranks of the process. Default: a new memory. */
   readonly memory?: WasmMemory;
-  /** A compiled build, as posted to a worker. Default: the fastest build that the host supports is compiled. */
+  /**
+   * Compiled WebAssembly build, which can be posted to a worker. Default: the fastest build that the host supports is
+   * compiled.
+   */
   readonly module?: WasmModule;
   /** WebAssembly build to use; for tests and comparisons. Default: the fastest build that the host supports. */
   readonly build?: WasmBuild;

@@ -328,7 +328,10 @@ export class CpuExecutable implements Executable {
     }
   }
 
-  /** Copy outputs that are inputs, regions of larger blocks, or returned twice. */
+  /**
+   * Copy outputs that need their own memory: outputs that are inputs, outputs that are regions of larger blocks, and
+   * outputs that are returned twice.
+   */
   private copyOutputs(): void {
     const { plan, arena } = this.parts;
     const memory = new Uint8Array(arena.memory.buffer);

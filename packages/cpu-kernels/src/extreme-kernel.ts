@@ -4,7 +4,7 @@ import { type Kernel, kernelOf } from "./kernel.ts";
 import { chainScratchBytes, chainSteps } from "./reduction-chain.ts";
 import { partBegin } from "./team/team.ts";
 
-/** Nanoseconds per element, in one thread. */
+/** Estimated nanoseconds per reduced element, in one thread. */
 const elementNanoseconds = 0.15;
 
 const suffixes: { readonly [dtype in DType]?: string } = { f32: "F32", i32: "I32", u32: "U32" };

@@ -15,9 +15,7 @@ import { type Opcode, opcodes } from "./fused-opcode.ts";
 export interface FusedProgram {
   readonly words: Int32Array;
   readonly scratchBytes: number;
-  /**
-   * Number of work units that threads can share: tiles, or rows of tiles if a fold continues from one tile to the next.
-   */
+  /** Number of work units that threads can share: tiles, or rows of tiles if a fold spans several tiles. */
   readonly units: number;
   readonly micros: number;
 }
@@ -35,7 +33,7 @@ const foldNumbers: { readonly [op in FusedFold["op"]]: number } = {
   "pack-bits": Fold.Bits,
 };
 /**
- * Fold numbers for folds that include the last micro-operation: folds of magnitudes of floats, and counts of ones in
+ * Codes of folds into which the preceding micro-operation is merged: folds over float magnitudes, and counts of true
  * masks.
  */
 const joinedFolds: { readonly [fold in FusedFold["op"]]?: { readonly [op in Opcode]?: number } } = {
@@ -43,15 +41,15 @@ const joinedFolds: { readonly [fold in FusedFold["op"]]?: { readonly [op in Opco
   "reduce-max": { abs: Fold.MaxMagnitudes },
 };
 
-// Minimum length of rows that get their own tiles, in which broadcast operands cost nothing. Shorter rows are copied
-// into shared tiles.
+// Minimum row length for which each row has its own tiles. In such tiles, broadcast operands cost nothing. Shorter rows
+// are copied into shared tiles.
 const longRow = 256;
 
 const alignUp16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
 /**
- * Replaces an `add` of a product that is not read elsewhere by one multiply-add. This saves a pass over the tile, and
- * one rounding if the build has fused multiply-add.
+ * Merges a multiplication and an addition or subtraction into one multiply-add if nothing else reads the product. This
+ * saves a pass over the tile, and one rounding if the build has fused multiply-add.
  */
 const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): Micro[] => {
   const uses = new Map<number, number>();
@@ -79,15 +77,18 @@ const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): 
 
 const commutative: ReadonlySet<Opcode> = new Set(["add", "multiply", "madd", "nmadd", "msub"]);
 
-/** Makes the operand that is constant for a whole tile the second operand, for which the loops are fastest. */
+/**
+ * Makes an operand that is constant for the whole tile the second operand of a commutative micro-operation, because the
+ * loops are fastest in this order.
+ */
 const constantSecond = (micro: Micro, isConstant: (register: number) => boolean): Micro => {
   const [a, b, ...rest] = micro.args;
   return commutative.has(micro.op) && isConstant(a!) && !isConstant(b!) ? { ...micro, args: [b!, a!, ...rest] } : micro;
 };
 
 /**
- * Replaces `max(x, c)` with a constant c that is not NaN and not zero by one instruction instead of eight. Only with
- * such a constant do both instructions propagate NaN equally and never compare two zeros.
+ * Replaces `max(x, c)`, for a constant c that is neither NaN nor zero, by one instruction instead of eight. With such a
+ * constant, both instructions propagate NaN equally, and two zeros are never compared.
  */
 const plainExtreme = (micro: Micro, constantBits: (register: number) => number | undefined): Micro => {
   if (micro.op !== "maximum" && micro.op !== "minimum") return micro;
@@ -167,9 +168,9 @@ interface Lowered {
   /** Bits of the constant registers. These registers follow the registers of the inputs. */
   readonly constants: readonly number[];
   readonly results: readonly number[];
-  /** Number of the fold of each result. Undefined: the result is not folded. */
+  /** Fold code of each result. Undefined: the result is not folded. */
   readonly folds: readonly (number | undefined)[];
-  /** Storage kind of each result. */
+  /** Storage kind of each result, as a value of `Kind` in `assembly/fused-runs.ts`. */
   readonly kinds: readonly number[];
   readonly numRegisters: number;
 }
@@ -225,9 +226,9 @@ const lower = (node: KernelNode<FusedParams>): Lowered => {
       numbers.push(joined);
       continue;
     }
-    // A result must be computed even if it only repeats an operand. Without this, the stores at the end of a tile would
-    // read inputs that they overwrite. A fold may read an operand in place, because in this case the plan places no
-    // output over the operand.
+    // A result must be computed even if it only repeats an operand. Otherwise the stores at the end of a tile could
+    // read inputs that have already been overwritten. A fold may read an operand in place, because in this case the
+    // plan places no output over the operand.
     const isStorable = resultRegister >= firstComputed || (fold !== undefined && isLane(resultRegister));
     outputs.push(isStorable ? resultRegister : append("copy", resultRegister));
     numbers.push(fold && foldNumbers[fold.op]);
@@ -260,8 +261,8 @@ const isDense = (node: KernelNode<FusedParams>, input: number): boolean => {
 };
 
 /**
- * Iteration order of the interpreter: rows of `inner` elements, `outerSizes` rows, and the words that describe each
- * input.
+ * Iteration order of the interpreter: outer dimensions of sizes `outerSizes`, rows of `inner` elements, and the words
+ * that describe each input.
  */
 interface Walk {
   readonly outerSizes: readonly number[];
@@ -313,15 +314,14 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
  *
  * Order of the words:
  * - numbers of inputs, outputs, constants, micro-operations, registers, outer dimensions
- * - elements of a row; number of rows
+ * - elements per row; number of rows
  * - bytes of operand addresses and running totals at the start of the scratch memory
- * - index of the first constant; elements of a tile; number of folds
- * - outer sizes; words of the inputs; bits of the constants
+ * - index of the first constant; elements per tile; number of folds
+ * - outer sizes; input words; constant bits
  * - per output: its register, its kind, and whether it is written in place (2: folded)
- * - per micro-operation: its opcode, result, three operands, and the slot of the result (-1: written directly to an
- *   output)
- * - per fold: its number, the operand that it reads in memory (or -1), the slot if there is no such operand, the
- *   operand that it writes, and its size
+ * - per micro-operation: its opcode, result, three operands, and result slot (-1: written directly to an output)
+ * - per fold: its code, the operand that it reads in memory (or -1), the slot if there is no such operand, the operand
+ *   that it writes, and its size
  */
 export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const { micros, constants, results, folds: numbers, kinds, numRegisters } = lower(node);

@@ -1,13 +1,13 @@
 import { bytesPerElement } from "@skein/tensor-core";
 import type { KernelNode, ReductionStep } from "@skein/tensor-core/backend";
 
-/** Returns the bytes of each result between two steps, aligned to 16 bytes. */
+/** Returns the size in bytes of each intermediate result, aligned to 16 bytes. */
 export const intermediateBytes = (node: KernelNode, steps: readonly ReductionStep[]): number[] =>
   steps
     .slice(0, -1)
     .map(({ outer, inner }) => Math.ceil((outer * inner * bytesPerElement[node.inputs[0]!.dtype]) / 16) * 16);
 
-/** Runs `fold` step by step. `scratch` holds the results between steps. */
+/** Returns a function that runs `fold` for each step in sequence. `scratch` holds the intermediate results. */
 export const chainSteps = (
   node: KernelNode,
   steps: readonly ReductionStep[],

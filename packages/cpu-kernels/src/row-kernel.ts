@@ -9,14 +9,14 @@ export const rowsOf = ({ shape }: TensorSpec): { rows: number; width: number } =
   width: shape.at(-1)!,
 });
 
-/** Nanoseconds per element of a row, in one thread. */
+/** Estimated nanoseconds per row element, in one thread. */
 const elementNanoseconds = 0.5;
 
 export interface RowKernelRule<Op extends OperatorName> {
   readonly op: Op;
   /**
-   * Name of the WebAssembly export. Its arguments: addresses of all outputs, addresses of all inputs, rows and width of
-   * input 0, `numbers`.
+   * Name of the WebAssembly export. The arguments of the export are the addresses of all outputs and inputs, the row
+   * count and width of input 0, and `numbers`.
    */
   readonly name: string;
   readonly numbers?: (node: KernelNode<OperatorParams[Op]>) => readonly number[];

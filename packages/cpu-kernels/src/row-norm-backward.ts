@@ -2,12 +2,12 @@ import { NORM_BLOCK_ROWS } from "../assembly/blocks.ts";
 import { type Kernel, kernelOf } from "./kernel.ts";
 import { rowsOf } from "./row-kernel.ts";
 
-/** Nanoseconds per element, in one thread. */
+/** Estimated nanoseconds per row element, in one thread. */
 const elementNanoseconds = 0.8;
 
 /**
- * Creates the kernel of the gradient of a normalization of rows. Threads share blocks of rows and store the sums of
- * each block for gain and shift. These sums are then added in the order of the blocks.
+ * Creates the kernel of a row normalization's gradient. Threads share blocks of rows, and store sums for gain and shift
+ * per block. These sums are then added in the order of the blocks.
  *
  * @param totals Number of totals, 1 for gain, or 2 for gain and shift.
  */

@@ -10,9 +10,7 @@ interface CopyDim {
   readonly input: number;
 }
 
-/**
- * A copy of every index of a shape from one strided view to another, with simplified dimensions. Offsets are in bytes.
- */
+/** A copy between two strided views of the same shape, with simplified dimensions. Offsets are in bytes. */
 export interface StridedCopy {
   readonly dims: readonly CopyDim[];
   readonly outputOffset: number;
@@ -42,8 +40,8 @@ const simplify = (dims: readonly CopyDim[]): CopyDim[] => {
 };
 
 /**
- * If rows of the output are columns of the input, moves the contiguous dimension of the input next to the last
- * dimension. The two dimensions can then be transposed tile by tile.
+ * If the rows of the output are columns of the input, moves the contiguous input dimension next to the last dimension,
+ * so that both dimensions can be transposed tile by tile.
  */
 const pairTransposed = (dims: readonly CopyDim[], elementBytes: number): CopyDim[] => {
   const last = dims.at(-1);
@@ -83,7 +81,7 @@ export const planCopy = (shape: Shape, dtype: DType, output: View, input: View):
 export const copyTable = (copy: StridedCopy): Uint8Array =>
   new Uint8Array(Int32Array.from(copy.dims.flatMap((dim) => [dim.size, dim.output, dim.input])).buffer);
 
-/** Nanoseconds per byte of a dense copy, in one thread. */
+/** Estimated nanoseconds per byte of a dense copy, in one thread. */
 const byteNanoseconds = 0.05;
 const elementNanoseconds = 0.3;
 

@@ -3,7 +3,7 @@ import { relaxedSimd, simd } from "wasm-feature-detect";
 import { HostError } from "./errors.ts";
 import type { WasmExports } from "./wasm-exports.ts";
 
-/** Builds of the same source: vectors with fused multiply-add, vectors, and scalar code. */
+/** WebAssembly builds of the same source: SIMD with fused multiply-add, SIMD without, and scalar code. */
 export type WasmBuild = "relaxed" | "simd" | "scalar";
 
 const sources: { readonly [build in WasmBuild]: () => Promise<{ wasmBase64: string }> } = {

@@ -6,7 +6,7 @@ import { partBegin, type Team } from "./team/team.ts";
 
 /** Number of columns whose transformed kernel is in memory at a time: at most 18 KiB per input channel. */
 const columnBlock = 128;
-/** Bytes of values and products of a block of tiles, chosen to stay in the second-level cache. */
+/** Target size in bytes for the values and products of one tile block, which should stay in the L2 cache. */
 const blockBytes = 2 ** 20;
 /** Minimum and maximum number of tiles per block. Every block reads the complete kernel again. */
 const [minTiles, maxTiles] = [24, 48];
@@ -17,23 +17,23 @@ const [minTiles, maxTiles] = [24, 48];
  */
 const transformCosts = { tileChannel: 512, kernelEntry: 1200 };
 /**
- * Minimum ratio of estimated costs, direct sums to Winograd, for which Winograd is used, so that no shape becomes
- * slower.
+ * Minimum ratio between the estimated costs of direct sums and Winograd at which Winograd is used. The ratio is larger
+ * than 1 so that no shape becomes slower.
  */
 const margin = 1.15;
-/** Nanoseconds to transform and pack one entry of the kernel. */
+/** Estimated nanoseconds to transform and pack one entry of the kernel. */
 const kernelNanoseconds = 12;
 /**
- * Number of images that the choice assumes to share a packed kernel, whatever the batch size is: the result of a sample
- * must be bitwise identical alone and in a batch. With fewer images of small size, packing the kernel costs more time
- * than Winograd saves (1×8×8×64 ran at 0.65 of the speed of direct sums).
+ * Batch size that the choice between Winograd and direct sums assumes. The actual batch size has no influence, because
+ * the result for a sample must be bitwise identical alone and in a batch. With fewer small images, packing the kernel
+ * costs more time than Winograd saves (1×8×8×64 ran at 0.65 of the speed of direct sums).
  */
 const usualBatch = 16;
 
 /**
  * Whether a convolution and its gradients are faster with Winograd's F(4, 3) than with direct sums, at the assumed
- * batch size. The result is the same for the convolution and both gradients, and for every batch size, so results are
- * bitwise independent of the split of the work and of other samples.
+ * batch size. The answer is the same for the convolution and both gradients, and for every batch size. Therefore the
+ * result of a sample does not depend on the split of the work, nor on other samples.
  */
 export const suitsWinograd = (s: ConvolutionSizes): boolean => {
   const square = s.kernelHeight === 3 && s.kernelWidth === 3;
@@ -47,7 +47,9 @@ export const suitsWinograd = (s: ConvolutionSizes): boolean => {
   return direct > margin * (products + tiles * tileChannel * (s.channels + s.outChannels) + kernelEntry * entries);
 };
 
-/** Sizes of a convolution, in tiles of 4 × 4 results, that computes a convolution or its input gradient. */
+/**
+ * Sizes of a Winograd convolution with tiles of 4 × 4 results. It is either a forward convolution or an input gradient.
+ */
 interface Tiling {
   readonly height: number;
   readonly width: number;

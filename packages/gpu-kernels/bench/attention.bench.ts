@@ -29,7 +29,7 @@ const rows = (heads: number, positions: number, width: number, causal: boolean):
     {
       name: `backward, ${name}`,
       fn: (...x: Tensor[]) => emit("attention-backward", x, params),
-      // Values with sums as large as the sums of unit scores, so that weights stay below one.
+      // Logsumexp values as large as those of unit normal scores, so that weights stay below 1.
       inputs: () => [
         ...operands.map((make) => make()),
         normalArray(shape, 4),

@@ -35,7 +35,7 @@ const convolutions = layers.flatMap(({ name, x, w, stride }): KernelRow[] => {
   const params = { stride: [stride, stride], padding, dilation: [1, 1], groups: 1 } as const;
   const flops = 2 * elementCount(y) * elementCount(w.slice(0, 3));
   const bytes = 4 * (elementCount(x) + elementCount(w) + elementCount(y));
-  // Tolerance for sums over all pixels of a batch, which depend on the order of additions.
+  // Tolerance for sums over all pixels of a batch, whose rounding depends on the order of additions.
   const tolerance = 2e-2;
   return [
     {

@@ -23,8 +23,8 @@ import {
 } from "@skein/tensor-core";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
-// Measures elementwise programs and generators. Each is one pass over memory, so the most important result is the
-// fraction of the copy ceiling.
+// Measures elementwise programs and generators. Each program is one pass over memory, so the most important result is
+// the fraction of the copy ceiling.
 
 const million = 10 ** 6;
 

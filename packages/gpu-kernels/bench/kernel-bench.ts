@@ -23,9 +23,9 @@ export interface KernelRow {
 const samples = 11;
 
 /**
- * Check each row against the CPU backend, time it with device timestamps (sum over its kernels), and print the rate,
- * and the rate as a fraction of the speed of simple kernels on the device. The fraction refers to the ceiling of flops
- * or of bytes, whichever the row is closer to.
+ * Check each row against the CPU backend, time it with device timestamps (sum over its kernels), and print its rate,
+ * also as a fraction of the speed of simple kernels on the device. The fraction refers to the ceiling for flops or for
+ * bytes, whichever is closer to the row's rate.
  */
 export const benchKernels = async (title: string, rows: readonly KernelRow[]): Promise<void> => {
   const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });

@@ -1,4 +1,5 @@
-// Measures all matmul variants for many products, and the quality of the choices of the rule and of a trained model.
+// Measures all matmul variants for many products, and the quality of the choices made by the rule and by a trained
+// model.
 // Run: node bench/matmul-variants.bench.ts [largest side of the squares] [file for the times]
 // The file is input for held-out-regret.bench.ts.
 import { writeFileSync } from "node:fs";

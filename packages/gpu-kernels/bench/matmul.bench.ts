@@ -1,4 +1,4 @@
-// Measures the matrix product compared with the roofline, by variant and for shapes of training.
+// Measures the matrix product compared with the roofline, by variant and for training shapes.
 // Run: node bench/matmul.bench.ts [rows whose name contains this]
 import { matmul, type Tensor } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";

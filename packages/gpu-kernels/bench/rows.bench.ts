@@ -112,7 +112,7 @@ const family = (shape: readonly [number, number]): KernelRow[] => {
   ];
 };
 
-// 8192 rows of a vocabulary are 1.6 GB, which exceeds the binding size of some devices, and is more than the CPU check
+// 8192 rows of 50,257 logits are 1.6 GB, which exceeds the binding size of some devices, and is more than the CPU check
 // needs.
 const vocabulary = process.env["SKEIN_BENCH_LARGE"] === undefined ? 512 : 8192;
 

@@ -28,8 +28,8 @@ const usages: { readonly [kind in BufferKind]: number } = {
 interface IdleBuffers {
   readonly buffers: GPUBuffer[];
   /**
-   * Minimum number of idle buffers since the last check for unused buffers. No run since then has needed this many
-   * buffers.
+   * Minimum number of idle buffers since the last check for unused buffers. At least this many buffers were not needed
+   * since then.
    */
   minIdle: number;
 }
@@ -77,8 +77,9 @@ export class BufferPool {
   }
 
   /**
-   * Returns the size in bytes of the buffer for a request. @throws DeviceMemoryError if the request exceeds the maximum
-   * buffer size.
+   * Returns the size in bytes of the buffer for a request.
+   *
+   * @throws DeviceMemoryError if the request exceeds the maximum buffer size.
    */
   sizeOf({ bytes }: BufferRequest): number {
     const { bindingAlignment, maxBufferBytes } = this.device.facts;
@@ -204,7 +205,7 @@ export class BufferPool {
   }
 }
 
-/** Wait for all promises, even if one fails. Without this, buffers that arrive after a failure would be lost. */
+/** Wait for all promises, even if one fails. Otherwise buffers that arrive after a failure would be lost. */
 const allOf = async (pending: readonly Promise<void>[]): Promise<void> => {
   await Promise.allSettled(pending);
   await Promise.all(pending);

@@ -127,7 +127,7 @@ export class WebGpuDevice {
   }
 
   /**
-   * Returns `pending`. While it is pending, the thread sleeps between turns of the event loop instead of polling
+   * Returns `pending`. Until `pending` settles, the thread sleeps between turns of the event loop instead of polling
    * continuously. Use this method for every await on the device.
    */
   awaiting<T>(pending: Promise<T>): Promise<T> {

@@ -38,5 +38,7 @@ export class EventLoopBrake {
   };
 }
 
-/** Brake of each WebGPU instance whose pending promises keep the event loop running, that is, each instance in Node. */
+/**
+ * Brakes of the WebGPU instances whose pending promises keep the event loop running, which are all instances in Node.
+ */
 export const brakes: WeakMap<GPU, EventLoopBrake> = new WeakMap();

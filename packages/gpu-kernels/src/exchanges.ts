@@ -31,7 +31,7 @@ interface ExchangeParts {
   readonly bufferAt: (at: BufferRange) => GPUBuffer;
 }
 
-/** The collectives of one run, from the read-back of their operands to the upload of their results. */
+/** The collectives of one run, from the read-back of the operands to the upload of the results. */
 export class Exchanges {
   private readonly parts: ExchangeParts;
   /** Collectives in progress, by the index of the step that starts them. */

@@ -82,8 +82,8 @@ const uniformAlignment = 256;
 const maxBindGroups = 8;
 
 /**
- * Maximum number of submitted runs that the device has not completed: enough to keep the device busy, few enough to
- * bound the memory.
+ * Maximum number of submitted runs that the device has not completed. Two runs keep the device busy and use little
+ * memory.
  */
 const maxRunsAhead = 2;
 
@@ -248,7 +248,7 @@ export class WebGpuExecutable implements Executable {
       recorder.resolve();
     } catch (error) {
       // The device executes commands in order, so the next owner of these buffers writes after the submitted commands.
-      // Collectives use host memory.
+      // Collectives in progress use only host memory.
       this.releaseOutputs();
       loan.lose();
       throw error;

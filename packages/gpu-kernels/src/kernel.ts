@@ -15,7 +15,7 @@ export interface DeviceFacts {
   readonly minSubgroupSize: number;
   readonly maxSubgroupSize: number;
   readonly timestamps: boolean;
-  /** Shapes of subgroup matrix products that the adapter supports. Empty without the feature. */
+  /** Shapes of subgroup matrix products that the adapter supports. Empty if the adapter lacks the feature. */
   readonly subgroupMatrices: readonly SubgroupMatrixShape[];
   readonly maxWorkgroupSize: number;
   readonly maxWorkgroupBytes: number;
@@ -130,7 +130,7 @@ export interface KernelChoices {
   /** Returns the variant of a product `y[m, n] = Σₖ a·b` that was fastest on this device. */
   readonly matmulVariant?: (request: MatmulRequest) => string;
   /**
-   * Maximum flops and bytes of one submission to the device. Default: far below the amount of work after which
+   * Maximum work per submission to the device, as flops plus bytes. Default: far below the amount of work after which
    * operating systems reset a device.
    */
   readonly workPerSubmission?: number;

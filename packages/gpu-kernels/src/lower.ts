@@ -31,7 +31,7 @@ export interface DispatchStep {
   /** Words of the uniform `sizes`. Undefined if the shader has no sizes. */
   readonly sizes: readonly number[] | undefined;
   readonly slices: readonly Slice[];
-  /** Flops and bytes of the dispatch, used to limit the work of a submission. */
+  /** Flops plus bytes of the dispatch, used to limit the work of a submission. */
   readonly work: number;
 }
 
@@ -93,8 +93,8 @@ export const emptyBytes = (facts: DeviceFacts): number => facts.maxBindings * fa
 const alignUp = (bytes: number, alignment: number): number => Math.ceil(bytes / alignment) * alignment;
 
 /**
- * Returns the maximum flops and bytes of one submission: far below the amount of work after which an operating system
- * resets a device.
+ * Returns the maximum work of one submission, as flops plus bytes: far below the amount of work after which an
+ * operating system resets a device.
  */
 export const workPerSubmission = (facts: DeviceFacts, choices: KernelChoices): number =>
   choices.workPerSubmission ?? (facts.software ? 1e10 : 5e10);
@@ -109,7 +109,7 @@ const slicesOf = (groups: number, work: number, bound: number): Slice[] => {
   });
 };
 
-/** Returns the flops and bytes of a node. */
+/** Returns the flops plus bytes of a node. */
 const workOf = (graph: Graph, node: Node): number => {
   const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
   return flops + bytesRead + bytesWritten;

@@ -44,8 +44,7 @@ export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> =
     throw explainImport(error);
   }
   for (const [name, value] of Object.entries(dawn.globals)) (globalThis as Record<string, unknown>)[name] ??= value;
-  // Disables the rounding of timestamps, which protects users of web pages but is coarser than the durations of most
-  // kernels.
+  // Disables the rounding of timestamps, which protects users of web pages but is coarser than most kernel durations.
   const gpu = dawn.create([
     "enable-dawn-features=allow_unsafe_apis",
     "disable-dawn-features=timestamp_quantization",

@@ -19,8 +19,8 @@ import { lower } from "./lower.ts";
 import type { WebGpuBackend } from "./webgpu-backend.ts";
 
 /**
- * Returns the labels of the passes of `op`, and the number of operands that are read from copies because they overlap
- * written memory.
+ * Returns the pass labels of `op`, and the number of operands that are read from copies because they overlap written
+ * memory.
  */
 const passesOf = (
   op: string,

@@ -47,7 +47,7 @@ describe("resolving bindings", () => {
             expect(a.at.region === b.at.region && a.writable !== b.writable).toBe(false);
             expect(a.writable && b.writable && overlap(a.at, b.at)).toBe(false);
           }
-        // Every binding has a variable of its type, which covers the bytes of the binding or a copy of these bytes.
+        // Every binding has a variable with its type, which covers the bytes of the binding or a copy of these bytes.
         for (const { binding, at } of bindings) {
           const variable = variables.find(({ name }) => name === (renamed.get(binding.name) ?? binding.name))!;
           expect(variable.type).toBe(binding.type);

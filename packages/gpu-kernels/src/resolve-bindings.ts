@@ -35,9 +35,8 @@ const overlap = (a: BufferRange, b: BufferRange): boolean =>
 
 /**
  * Resolves overlapping bindings of a pass. WebGPU rejects a dispatch that binds one buffer both read-only and writable,
- * or that binds two overlapping writable ranges. Therefore all bindings of a buffer that a pass writes are declared
- * writable, bindings of the same range become one variable, and an operand that partly overlaps a different range is
- * read from a copy.
+ * or that binds two overlapping writable ranges. Therefore all bindings of a written buffer are declared writable, and
+ * bindings of the same range become one variable. An operand that partly overlaps another range is read from a copy.
  *
  * @param copyRegion Index of the region for the copies.
  */

@@ -29,7 +29,7 @@ const copyPass = (bytes: number): Pass => ({
   code: `fn main(group: u32, lane: u32) { let i = group * ${workgroupSize}u + lane; y[i] = x[i]; }`,
 });
 
-/** Number of independent chains of multiply-adds, enough to hide the latency of a multiply-add. */
+/** Number of independent multiply-add chains, enough to hide the latency of a multiply-add. */
 const chains = 8;
 
 /**

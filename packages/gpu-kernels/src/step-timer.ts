@@ -7,7 +7,7 @@ export interface TimedRange {
   readonly end: number;
 }
 
-/** Range of timed passes in one submission. */
+/** Range of the timed passes in one submission. */
 interface Submission {
   /** Index of the first timed pass, and index after the last timed pass. */
   readonly first: number;
@@ -20,8 +20,9 @@ const queriesPerSet = 4096; // WebGPU's limit of queries per set
 /**
  * Measures timestamps around the compute passes of one run.
  *
- * The device's clock has a different origin. No pass begins on the device before its submission, so the offset between
- * the host's clock and the device's clock is at least the maximum of (time of a submission − time of its first pass).
+ * The device's clock has a different origin. No pass begins on the device before its submission. Therefore the clock
+ * offset, host minus device, is at least (submission time on the host − begin of the first pass on the device), for
+ * every submission. The maximum over all submissions is used as the offset.
  */
 export class StepTimer {
   private readonly device: WebGpuDevice;

@@ -16,11 +16,11 @@ export const registerType: { readonly [D in DType]: "f32" | "i32" | "u32" | "boo
 
 export const elementsPerWord = (dtype: DType): number => 4 / bytesPerElement[dtype];
 
-/** Returns the WGSL type of a binding of elements, or of packed words. */
+/** Returns the WGSL type of a binding that contains elements, or packed words. */
 export const bindingType = (dtype: DType): string =>
   `array<${bytesPerElement[dtype] === 4 ? registerType[dtype] : "u32"}>`;
 
-/** Returns WGSL of the bits of element `index` of packed words in `name`, in the low bits of a u32. */
+/** Returns WGSL of the bits of element `index`, in the low bits of a u32. `name` is a binding with packed words. */
 const packedBits = (name: string, dtype: DType, index: string): string => {
   const width = 8 * bytesPerElement[dtype];
   const [shift, mask, step] = width === 16 ? ["1u", "0xffffu", "1u"] : ["2u", "0xffu", "3u"];

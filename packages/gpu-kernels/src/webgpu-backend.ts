@@ -93,8 +93,9 @@ export const prepareForWebGpu = (
   });
 
 /**
- * Plan the memory of a prepared graph on a device. @param donate Indices of the inputs whose memory may be written.
+ * Plan the memory of a prepared graph on a device.
  *
+ * @param donate Indices of the inputs whose memory may be written.
  * @example
  * ```ts
  * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);

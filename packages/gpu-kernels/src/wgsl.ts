@@ -1,4 +1,4 @@
-/** Value of a template placeholder: text of any number of lines, or a list of texts, each on its own lines. */
+/** Value of a template placeholder: text with any number of lines, or a list of texts, each on separate lines. */
 type Filling = string | number | readonly string[];
 
 /** Character that represents a placeholder while lines are split. Does not occur in any text. */

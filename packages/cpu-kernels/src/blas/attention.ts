@@ -23,8 +23,9 @@ const blockOf = ({ queries, keys }: AttentionSizes): number =>
 
 /**
  * Returns the work of attention, or undefined if the node has limits. With limits, the number of keys is known only at
- * run time and differs by batch entry, and whole products would compute hidden scores. @param operands Number of
- * operands of a node without limits.
+ * run time and differs by batch entry, and whole products would compute hidden scores.
+ *
+ * @param operands Number of operands of a node without limits.
  */
 const contraction =
   (op: "attention" | "attention-backward", operands: number) =>
@@ -89,8 +90,8 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
 };
 
 /**
- * Returns the scratch bytes of one thread: weights of a block, their gradients, and δ = Σ g · out of all queries of a
- * head.
+ * Returns the scratch bytes of one thread: the weights of a query block, their gradients, and δ = Σ g · out for each
+ * query of a head.
  */
 const gradientBytes = (sizes: AttentionSizes): number => alignUp(4 * (2 * blockOf(sizes) * sizes.keys + sizes.queries));
 

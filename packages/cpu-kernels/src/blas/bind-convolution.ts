@@ -4,11 +4,12 @@ import type { Team } from "../team/team.ts";
 import { multiplyAddNanoseconds } from "../blas.ts";
 import type { RowSlices } from "./row-slices.ts";
 
-/** Binds a convolution or gradient whose sums are not empty, and returns its kernel call. */
+/** Binds a convolution or gradient whose sums have at least one term, and returns its kernel call. */
 export type BindConvolution = (s: ConvolutionSizes, team: Team, slices: RowSlices) => KernelCall;
 
 /**
- * Returns a function that computes a product whose rows start `aRow` and `yRow` values apart. Threads share the rows.
+ * Returns a function that computes a product. Rows of the first operand start `aRow` values apart, rows of the result
+ * `columns` values apart. Threads share the rows.
  */
 export const bindRows = (
   team: Team,

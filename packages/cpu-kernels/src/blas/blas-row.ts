@@ -3,16 +3,17 @@ import type { Kernel } from "../kernel.ts";
 import type { Contraction } from "../blas.ts";
 import type { RowSlices } from "./row-slices.ts";
 
-/**
- * Implementation of an operator with a BLAS, and the description of its work that the choice between BLAS and
- * WebAssembly is based on.
- */
+/** BLAS implementation of an operator, and a description of the work that decides between BLAS and WebAssembly. */
 export interface BlasRow<P extends Params = Params> {
   /**
-   * Returns the work of a node. Undefined if products of a BLAS cannot compute the node; the WebAssembly kernel runs
-   * instead.
+   * Returns the work of a node, or undefined if BLAS products cannot compute the node. In this case the WebAssembly
+   * kernel runs.
    */
   readonly contraction: (node: KernelNode<P>) => Contraction | undefined;
-  /** Creates the kernel for a team with an `sgemm`. @param slices Assigns rows of a product to threads. */
+  /**
+   * Creates the kernel for a team with an `sgemm`.
+   *
+   * @param slices Assigns rows of a product to threads.
+   */
   readonly kernel: (slices: RowSlices) => Kernel<P>;
 }

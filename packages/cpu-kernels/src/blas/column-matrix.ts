@@ -28,7 +28,7 @@ export const blockOf = (s: ConvolutionSizes): number => {
 export const columnBytes = (s: ConvolutionSizes): number =>
   isPlainProduct(s) ? 0 : 4 * blockOf(s) * productOf(s).depth;
 
-/** Whether the sums have no terms, or the result has no elements. */
+/** Whether a convolution has nothing to sum: its sums have no terms, or its result has no elements. */
 export const isEmpty = (s: ConvolutionSizes): boolean => productOf(s).depth * productOf(s).pixels * s.outChannels === 0;
 
 /**
@@ -53,8 +53,8 @@ export const patchArguments = (s: ConvolutionSizes): number[] => [
 ];
 
 /**
- * A block of pixels of a group: the first pixel, the number of pixels, and the byte offsets of the group's channels in
- * a pixel of the image and of the result.
+ * A block of pixels in one channel group: the first pixel, the number of pixels, and the byte offset of the group's
+ * channels within an image pixel and within a result pixel.
  */
 export interface PixelBlock {
   readonly first: number;
@@ -77,7 +77,7 @@ export const blocksOf = (s: ConvolutionSizes): PixelBlock[] => {
   ).flat();
 };
 
-/** Returns the address of the channels of a pixel in y or its gradient. */
+/** Returns the address of a pixel's channels in y or in its gradient. */
 export const pixelAt = (y: number, s: ConvolutionSizes, pixel: number): number => y + 4 * pixel * s.outChannels;
 
 /** Nanoseconds per value written to or read from the column matrix, in one thread. */

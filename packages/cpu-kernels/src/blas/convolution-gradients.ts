@@ -19,7 +19,7 @@ type Range = readonly [begin: number, end: number];
 /** Nanoseconds per value that is set to zero, in one thread. */
 const fillNanoseconds = 0.1;
 
-/** Returns the rows of the image, counted over the batch, that the taps of a block of pixels may read. */
+/** Returns the range of image rows, numbered over the batch, that the taps of a pixel block may read. */
 const touchedRows = (s: ConvolutionSizes, first: number, count: number): [begin: number, end: number] => {
   const [from, to] = [Math.floor(first / s.outWidth), Math.floor((first + count - 1) / s.outWidth)];
   const top = (from % s.outHeight) * s.strideY - s.top;
@@ -31,7 +31,7 @@ const touchedRows = (s: ConvolutionSizes, first: number, count: number): [begin:
   ];
 };
 
-/** Returns the pixels whose taps may read rows [begin, end) of the images. */
+/** Returns the range of output pixels whose taps may read rows [begin, end) of the images. */
 const touchingPixels = (s: ConvolutionSizes, begin: number, end: number): [begin: number, end: number] => {
   const last = end - 1;
   const above = (begin % s.height) + s.top - (s.kernelHeight - 1) * s.dilationY;

@@ -6,7 +6,7 @@ import type { BlasRow } from "./blas-row.ts";
 import { productVariant } from "./matmul.ts";
 import type { RowSlices } from "./row-slices.ts";
 
-/** Computes `count` rows of a group's product op(a) · b, from `row` on. */
+/** Computes `count` rows, starting at `row`, of a group's product op(a) · b. */
 type RowsOfProduct = (call: Call, row: number, count: number) => void;
 
 /**
@@ -37,8 +37,8 @@ const runShare = (
 };
 
 /**
- * Returns the work of a product of average group size. The choice of the implementation is based on this work, because
- * the rows per group are known only at run time.
+ * Returns the work of one product, for groups of average size. The choice of the implementation is based on this work,
+ * because the rows per group are known only at run time.
  */
 const contractionOf = (
   variant: string,
@@ -91,7 +91,7 @@ export const blasGroupedMatmul: BlasRow<OperatorParams["grouped-matmul"]> = {
   }),
 };
 
-/** Computes one product over the rows of each group. The result of a group without rows is zeros. */
+/** Computes one product over the rows of each group. The result of a group without rows is zero. */
 export const blasGroupedMatmulBackwardWeight: BlasRow<OperatorParams["grouped-matmul-backward-weight"]> = {
   contraction: ({ inputs: [x, g], outputs: [dw] }) =>
     contractionOf(productVariant(true, false), [x!.shape[1]!, g!.shape[1]!, x!.shape[0]! / dw!.shape[0]!]),

@@ -1,5 +1,6 @@
 /**
- * Assigns the rows of a product to threads, so that the results are bitwise identical to those of the whole product.
+ * Assigns the rows of a product to threads, so that the results are bitwise identical to the results of the whole
+ * product.
  */
 export class RowSlices {
   private readonly sliceRows: number;
@@ -12,7 +13,7 @@ export class RowSlices {
     this.sliceRows = sliceRows;
   }
 
-  /** Returns the maximum number of parts for a number of rows. */
+  /** Returns the maximum number of parts into which `rows` rows can be split. */
   most(rows: number): number {
     return Math.max(1, Math.floor(rows / this.sliceRows));
   }

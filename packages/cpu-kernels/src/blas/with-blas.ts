@@ -9,10 +9,7 @@ import { blasGroupedMatmul, blasGroupedMatmulBackwardWeight } from "./grouped-ma
 import { blasMatmul } from "./matmul.ts";
 import { RowSlices } from "./row-slices.ts";
 
-/**
- * Casts an entry to the general type of rows. The cast is safe, because the nodes of each entry have the parameters of
- * the entry's operator.
- */
+/** Casts a row to the general row type. The cast is safe, because each row is only used for nodes of its operator. */
 const asRow = (row: unknown): BlasRow => row as BlasRow;
 
 /**
@@ -47,8 +44,8 @@ const either = (plain: Kernel, byBlas: Kernel, prefersBlas: (node: KernelNode) =
 };
 
 /**
- * Returns a kernel table in which kernels of BLAS operators use the BLAS for the work that the BLAS prefers. All other
- * kernels are unchanged.
+ * Returns a kernel table in which the kernels of contractions use the BLAS for the work that the BLAS prefers. All
+ * other kernels are unchanged.
  */
 export const withBlas = (kernels: KernelTable, blas: Blas): KernelTable => {
   const slices = new RowSlices(blas.sliceRows);

@@ -4,8 +4,8 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
 
 /**
- * Returns the scratch bytes of one part: weights and their gradients; keys and values packed for sums over the width;
- * keys, queries and gradients packed for sums over positions; δ.
+ * Returns the scratch bytes of one part: weights and their gradients; two operands packed for sums over the width
+ * (keys, values); three operands packed for sums over positions (keys, queries, gradients); δ.
  */
 const scratchOf = (node: KernelNode): number =>
   attentionScratch(node, { squares: 2, panels: 5, words: node.inputs[0]!.shape[2]! });

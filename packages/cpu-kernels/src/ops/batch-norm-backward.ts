@@ -3,12 +3,12 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 import { partBegin } from "../team/team.ts";
 
-/** Nanoseconds per element in one thread, for each of the two passes: sums, and their application. */
+/** Estimated nanoseconds per element in one thread, for each of the two passes (sums, then gradients). */
 const elementNanoseconds = 0.3;
 
 /**
- * Computes sums over columns, then the rows from these sums; see `assembly/batch-norm.ts`. Scratch: three factors per
- * column.
+ * Computes sums over columns, then the gradients of the rows from these sums; see `assembly/batch-norm.ts`. Scratch:
+ * three factors per column.
  */
 export const batchNormBackwardKernel: Kernel = kernelOf({
   op: "batch-norm-backward",

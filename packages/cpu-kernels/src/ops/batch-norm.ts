@@ -3,12 +3,12 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 import { partBegin } from "../team/team.ts";
 
-/** Nanoseconds per element in one thread, for each of the two passes: statistics, and their application. */
+/** Estimated nanoseconds per element in one thread, for each of the two passes (statistics, then normalization). */
 const elementNanoseconds = 0.3;
 
 /**
- * Computes statistics of columns, then the rows from these statistics; see `assembly/batch-norm.ts`. Scratch: scales,
- * and 2 · width words.
+ * Computes the statistics of the columns, then normalizes the rows; see `assembly/batch-norm.ts`. Scratch: scales, and
+ * 2 · width words.
  */
 export const batchNormKernel: Kernel = kernelOf({
   op: "batch-norm",

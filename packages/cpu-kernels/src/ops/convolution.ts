@@ -56,7 +56,8 @@ export const imageValues = (s: ConvolutionSizes): number => s.height * s.width *
 export const outputValues = (s: ConvolutionSizes): number => s.outHeight * s.outWidth * s.outChannels;
 
 /**
- * Runs an export that processes images independently. Threads share the images. Addresses: images, weights, results.
+ * Runs an export that processes images independently. Threads share the images. Inputs: images and weights. Output:
+ * results.
  */
 export const runByImages = (
   team: Team,
@@ -79,7 +80,7 @@ export const runByImages = (
     });
 };
 
-/** Returns a refusal of nodes with an operand that is not f32. */
+/** Returns the reason to refuse a node with an operand that is not f32, or undefined if all operands are f32. */
 export const refusesOtherThanF32 = (node: KernelNode): string | undefined => {
   const other = [...node.inputs, ...node.outputs].find((spec) => spec.dtype !== "f32");
   return other === undefined ? undefined : `${node.op} runs on f32, not ${other.dtype}; cast its operands to f32`;

@@ -3,7 +3,7 @@ import { alignUp } from "../arena.ts";
 import { fusedProgram } from "../fused-program.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 
-/** Nanoseconds per element and operand read from memory, in one thread. */
+/** Estimated nanoseconds per element of each operand that is read from memory, in one thread. */
 const memoryNanoseconds = 0.2;
 const microNanoseconds = 0.1;
 

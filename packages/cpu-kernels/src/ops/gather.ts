@@ -4,7 +4,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
 import { fillPattern } from "../strided-copy.ts";
 
-/** Nanoseconds per gathered byte, in one thread. */
+/** Estimated nanoseconds per gathered byte, in one thread. */
 const byteNanoseconds = 0.03;
 
 /** Gathers rows. Threads share the gathered rows. */

@@ -8,7 +8,7 @@ import { integersAt } from "../run-time-integers.ts";
 const scratchOf = ({ inputs: [x, g] }: KernelNode): number =>
   alignUp(productScratchBytes(x!.shape[1]!, g!.shape[1]!, x!.shape[0]!));
 
-/** Computes one product over the rows of each group. The result of a group without rows is zeros. */
+/** Computes one product over the rows of each group. The result of a group without rows is zero. */
 export const groupedMatmulBackwardWeightKernel: Kernel = kernelOf({
   op: "grouped-matmul-backward-weight",
   scratchBytes: (node, threads) => threads * scratchOf(node),

@@ -5,8 +5,8 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 const binsOf = ({ params }: KernelNode<OperatorParams["histogram"]>): number => params.bins;
 
 /**
- * Returns the scratch bytes, at least as many as the layout in `assembly/histogram.ts` needs: four counts for each bin,
- * and four for values outside of the bins.
+ * Returns the scratch bytes for the layout in `assembly/histogram.ts`: four counts per bin, and four counts for values
+ * outside of the bins.
  */
 const scratchBytesOf = (node: KernelNode<OperatorParams["histogram"]>): number => 16 * (binsOf(node) + 1);
 

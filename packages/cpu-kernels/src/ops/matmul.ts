@@ -24,8 +24,8 @@ export const productSizes = (
 const manyProducts = 4;
 
 /**
- * Nanoseconds per multiply-add of a product with one row or one column, in one thread. Such a product is limited by a
- * single read of the matrix.
+ * Nanoseconds per multiply-add of a product with one row or one column, in one thread. The speed of such a product is
+ * limited by reading the matrix once.
  */
 const vectorTermNanoseconds = 1 / 10;
 

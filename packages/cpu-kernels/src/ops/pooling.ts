@@ -3,12 +3,12 @@ import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import type { KernelCall } from "../kernel.ts";
 import { partBegin, type Team } from "../team/team.ts";
 
-/** Nanoseconds per value of an image or a pooled image, in one thread. */
+/** Estimated nanoseconds per value of an image or a pooled image, in one thread. */
 const valueNanoseconds = 0.2;
 
 /**
- * Returns the sizes of a pooling operation in the order of the exports' arguments, from the shapes of the image and of
- * the pooled image.
+ * Returns the sizes of a pooling operation, in the order in which the exports expect them. `x` is the image shape, `y`
+ * the shape of the pooled image.
  */
 export const poolingArguments = (x: Shape, y: Shape, params: OperatorParams["max-pool2d"]): number[] => {
   const [[top], [left]] = params.padding;

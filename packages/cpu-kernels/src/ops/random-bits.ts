@@ -2,9 +2,9 @@ import { elementCount } from "@skein/tensor-core";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
 
-/** Nanoseconds per word, in one thread. */
+/** Estimated nanoseconds per random word, in one thread. */
 const wordNanoseconds = 1;
-/** Number of words per counter. They are computed together. */
+/** Number of random words per counter, which are computed together. */
 const counterWords = 2;
 
 export const randomBitsKernel: Kernel = kernelOf({

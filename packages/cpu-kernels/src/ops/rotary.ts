@@ -2,7 +2,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 import { partBegin } from "../team/team.ts";
 
-/** Nanoseconds per element, in one thread. */
+/** Estimated nanoseconds per rotated element, in one thread. */
 const elementNanoseconds = 0.3;
 
 /**

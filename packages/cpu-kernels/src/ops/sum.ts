@@ -6,7 +6,7 @@ import { partBegin, type Team } from "../team/team.ts";
 
 /** Bytes for the totals of column sums; see `assembly/sum.ts`. */
 const totalBytes = 12 * 1024;
-/** Nanoseconds per element, in one thread. */
+/** Estimated nanoseconds per summed element, in one thread. */
 const elementNanoseconds = 0.15;
 
 const stepsOf = (node: KernelNode<OperatorParams["sum"]>): ReductionStep[] =>
@@ -15,8 +15,8 @@ const stepsOf = (node: KernelNode<OperatorParams["sum"]>): ReductionStep[] =>
 type Fold = (input: number, output: number, step: ReductionStep) => void;
 
 /**
- * Returns a fold that sums on a team. Threads share complete sums of `outer`, or the columns of one sum. A single sum
- * is never split.
+ * Returns a fold that sums with a team of threads. Threads share the `outer` sums, or the columns if `outer` is 1. A
+ * single sum is never split.
  */
 const sumOnTeam = (team: Team, name: "sumF32" | "sumI32", totals: () => number): Fold => {
   const sum = team.indexOf(name);

@@ -4,8 +4,8 @@ import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "
 import { type Kernel, kernelOf } from "../kernel.ts";
 
 /**
- * Returns the scratch bytes: a list of pairs, or a histogram followed by the pairs of candidates or of the sort,
- * whichever need more memory.
+ * Returns the scratch bytes, the larger of: a list of pairs; a histogram followed by the pairs of the candidates or of
+ * the sort.
  */
 const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>): number => {
   const n = inputs[0]!.shape.at(-1)!;

@@ -4,8 +4,9 @@ import type { Call, TeamFunctions } from "./team.ts";
 /**
  * Indices of the words that all threads of a team share.
  *
- * `claim` contains the number of the region × 256 + the number of unclaimed parts. The thread that decrements the word
- * runs part `left`. A late thread cannot claim a part of another region.
+ * `claim` is the number of the region × 256 + the number of unclaimed parts. A thread claims a part by decrementing
+ * `claim`; the number of unclaimed parts before is the index of the claimed part. A late thread cannot claim a part of
+ * another region, because the number of the region is compared, too.
  */
 const word = {
   claim: 0,
@@ -29,9 +30,9 @@ export const maxThreads: number = leftMask + 1;
 export const regionBytes: number = 4 * wordCount + textBytes;
 
 /**
- * Parallel regions of a team. Holds the calls of each part, the claims of parts, and failures. Calls are recorded in
- * the memory of kernels as f64: first the index of each part's first call, then the calls. A call consists of a
- * function's number, the number of arguments, and the arguments.
+ * Parallel regions of a team: the calls of each part, the claims of parts, and failures. Calls are recorded in the
+ * memory of kernels as f64: first the position of each part's list of calls, then these lists. A list begins with the
+ * number of its calls. A call consists of a function's number, the number of arguments, and the arguments.
  */
 export class ParallelRegion {
   private readonly words: Int32Array;
@@ -46,7 +47,9 @@ export class ParallelRegion {
     this.functions = functions;
   }
 
-  /** Publish parts 1 … `parts` − 1, whose record of `bytes` is at `address`, and wake sleeping helpers. */
+  /**
+   * Publish parts 1 … `parts` − 1, and wake sleeping helpers. The record of the calls has `bytes` bytes at `address`.
+   */
   open(parts: number, address: number, bytes: number): void {
     const { words } = this;
     words[word.address] = address;
@@ -135,9 +138,9 @@ export class ParallelRegion {
   }
 
   /**
-   * Wait until helpers have finished `parts` parts.
+   * Wait until helpers have finished `parts` parts. If `canBlock` is false, the thread polls instead of sleeping, as
+   * the main thread of a browser must.
    *
-   * @param mayBlock Whether the thread may sleep. The main thread of a browser must poll.
    * @returns false if the parts are not finished after `milliseconds`.
    */
   join(parts: number, { spins, canBlock, milliseconds }: WaitRule): boolean {
@@ -171,7 +174,7 @@ export class ParallelRegion {
 }
 
 export interface WaitRule {
-  /** Number of polls before sleeping. */
+  /** Number of polls before the waiting thread sleeps. */
   readonly spins: number;
   readonly canBlock: boolean;
   readonly milliseconds: number;

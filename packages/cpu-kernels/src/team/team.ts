@@ -1,7 +1,7 @@
 import { InvariantError } from "@skein/tensor-core";
 import type { WasmExports } from "../wasm-exports.ts";
 
-/** Calls a function of the team, immediately, or later in the thread that runs the part. */
+/** Calls a team function by its number, immediately, or later in the thread that runs the part. */
 export type Call = (fn: number, ...args: number[]) => void;
 
 /**
@@ -11,7 +11,7 @@ export type Call = (fn: number, ...args: number[]) => void;
 export interface Team {
   /** Number of threads: the calling thread and its helpers. */
   readonly threads: number;
-  /** Returns the number of an export of the kernels, or of `sgemm` if the team has a BLAS. */
+  /** Returns the number of a kernel export, or of `sgemm` if the team has a BLAS. */
   indexOf(name: string): number;
   /**
    * Returns the number of parts for a kernel that takes `nanoseconds` in one thread. Returns 1 if additional threads
@@ -21,7 +21,7 @@ export interface Team {
    */
   partsOf(nanoseconds: number, most: number): number;
   /**
-   * Run a kernel. `write` makes the calls of each part. The calls of a part run in order. Returns when all parts are
+   * Run a kernel. `write` records the calls of each part. The calls of a part run in order. Returns when all parts are
    * finished.
    *
    * @throws HelperError if a helper fails; thrown after all parts have stopped.
@@ -34,7 +34,7 @@ export class TeamFunctions {
   private readonly functions: readonly ((...args: number[]) => unknown)[];
   private readonly numbers: ReadonlyMap<string, number>;
 
-  /** @param sgemm Product of the team's BLAS. Absent: the team has no BLAS. */
+  /** @param sgemm Matrix product of the team's BLAS. Absent: the team has no BLAS. */
   constructor(wasm: WasmExports, sgemm?: (...args: number[]) => unknown) {
     // The same module exports the same names in every thread, so a number identifies the same function in every thread.
     const exported = Object.entries(wasm).filter(([, value]) => typeof value === "function");
@@ -63,7 +63,7 @@ export const soloTeam = (functions: TeamFunctions): Team => ({
 });
 
 /**
- * Returns the first unit of a part, if `parts` parts share `count` units evenly. The end of a part is the first unit of
+ * Returns the first unit of a part if `parts` parts share `count` units evenly. A part ends before the first unit of
  * the next part.
  */
 export const partBegin = (count: number, part: number, parts: number): number => Math.floor((count * part) / parts);

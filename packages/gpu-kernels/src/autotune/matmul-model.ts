@@ -13,8 +13,8 @@ export interface MatmulMeasurement {
 }
 
 /**
- * Quality of a selection method: `regret = t_chosen / t_best − 1`, never negative; 0 if the fastest variant was always
- * chosen.
+ * Quality of a selection method. The regret of a choice is `t_chosen / t_best − 1`: 0 if the fastest variant was
+ * chosen, otherwise positive.
  */
 export interface SelectionQuality {
   /** Fraction of samples for which the fastest variant was chosen, 0 to 1. */
@@ -33,7 +33,7 @@ export interface RankedProduct {
 export interface MatmulModel {
   readonly version: 2;
   readonly adapter: string;
-  /** Variant to use if `products` is empty, or `rule`: the selection rule for devices without measurements. */
+  /** Variant to use if `products` is empty. `rule` is the selection rule for devices without measurements. */
   readonly fallback: string;
   /**
    * Measured products. For a new product, the fastest variant of the most similar measured product is chosen. Empty if
@@ -139,8 +139,8 @@ export const trainMatmulModel = (
 };
 
 /**
- * Names of a model's variants for a product, in order of preference, before the device's limits are checked. Empty if
- * the selection rule decides.
+ * Returns the names of a model's variants for a product, in order of preference, before the device's limits are
+ * checked. Empty if the selection rule decides.
  */
 export const rankedChoices = (model: MatmulModel, request: MatmulRequest): readonly string[] =>
   nearestProduct(model.products, request)?.fastest ?? (model.fallback === "rule" ? [] : [model.fallback]);

@@ -193,8 +193,8 @@ interface Timed {
 }
 
 /**
- * Measures the seconds per run with the host clock. Several runs are queued together, so that the transfer to the
- * device takes a smaller share of the time.
+ * Measures the seconds per run with the host clock. Several runs are queued together, so that their submission takes a
+ * smaller share of the time.
  */
 const secondsByClock = async ({ run, repeats, best }: Timed, queue: GPUQueue): Promise<number> => {
   const queued = 4;

@@ -14,9 +14,9 @@ const distance = (a: MatmulRequest, b: MatmulRequest): number =>
   );
 
 /**
- * Find the most similar measured product: the nearest in sizes among products of the same layout and dtype, or among
- * products with the fewest differences if there is no product of the same layout and dtype. Ties are resolved in favor
- * of the first product.
+ * Find the most similar measured product. Products of the same layout and dtype are compared first; if there are none,
+ * products with the fewest differences in layout and dtype. Among these products, the nearest in sizes is returned, or
+ * the first of several equally near products.
  *
  * Cost: one pass over `measured`.
  */

@@ -7,7 +7,7 @@ import { measureMatmul, type MeasureOptions, type RejectedVariant } from "./meas
 
 /** Options of `tuneMatmul`: products to measure, and the store for the resulting model. */
 export interface TuneOptions extends MeasureOptions {
-  /** Store to load the adapter's model from, and to save a new model to. */
+  /** Store from which the adapter's model is loaded, and to which a new model is saved. */
   readonly store?: ChoiceStore;
   /** Whether to measure even if the store has a model of the adapter. Default: false. */
   readonly again?: boolean;

@@ -2,7 +2,7 @@ import type { BindingSource } from "../kernel.ts";
 
 /** Scratch blocks of a kernel plan under construction. */
 export class ScratchBlocks {
-  /** Bytes of each block, for the field `scratch` of the plan. */
+  /** Size in bytes of each block, for the field `scratch` of the plan. */
   readonly bytes: number[] = [];
 
   /** Allocate a block of `words` four-byte words. */

@@ -39,8 +39,8 @@ export const attentionNode = ({ op, inputs, params }: KernelNode<OperatorParams[
 };
 
 /**
- * Returns the sizes that are uniforms instead of shader text, so that a model that adds keys token by token reuses its
- * pipelines.
+ * Returns the sizes that are passed as uniforms instead of shader text. A model whose number of keys grows token by
+ * token then reuses its pipelines.
  */
 export const uniformSizes = ({ queries, keys }: AttentionNode, tiles: number): { readonly [name: string]: number } => ({
   queries,
@@ -77,8 +77,8 @@ export const writeRows = (
 };
 
 /**
- * Returns the bytes of the scratch blocks for results with these numbers of rows, in order. Empty unless adjacent rows
- * share words.
+ * Returns the size in bytes of each scratch block, one per result with `rows[i]` rows. Empty unless adjacent rows share
+ * words.
  */
 export const indirectScratch = ({ dtype, width }: AttentionNode, rows: readonly number[]): number[] =>
   sharesWords(dtype, width) ? rows.map((count) => count * width * bytesPerElement.f32) : [];
@@ -111,7 +111,9 @@ export const seenBy = ({ causal }: AttentionNode): string =>
 export interface SpanSource {
   /** Bindings that the spans are read from. Empty if the uniform sizes determine the spans. */
   readonly bindings: readonly Binding[];
-  /** WGSL outside of functions. If the node has limits, defines `fn span_of(entry: u32) -> vec2<u32>`. */
+  /**
+   * WGSL declarations outside of functions. If the node has limits, they define `fn span_of(entry: u32) -> vec2<u32>`.
+   */
   readonly code: string;
   /**
    * Returns WGSL that declares `keys: u32` and `start: i32` for the batch entry of a line of queries. With `shared`,
@@ -150,8 +152,8 @@ const spans = (node: AttentionNode, code: string, bindings: readonly Binding[]):
 };
 
 /**
- * Reads the spans from the limits, input `input`. A start is clamped to the range between visibility of all keys and of
- * no keys, so that sums of positions do not overflow.
+ * Reads the spans from the limits, which are input `input`. A start is clamped to −queries … keys, so that sums of
+ * positions do not overflow.
  */
 export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
   spans(

@@ -44,7 +44,7 @@ const keyRows = (operand: string, first: string): Rows => ({ operand, line: "key
 
 /**
  * Computes dq. A workgroup owns a tile of queries and iterates over the keys that the queries attend to. Weights are
- * recomputed from the logsumexp. 6·D flops per visible pair.
+ * recomputed from the logsumexp. Cost: 6 · width flops per visible query-key pair.
  */
 const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirect: number): Pass => {
   const { lines, queries, width, scale } = node;
@@ -125,8 +125,8 @@ const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indir
 };
 
 /**
- * Computes dk and dv. A workgroup owns a tile of keys and iterates over the queries that attend to the keys. 8·D flops
- * per visible pair.
+ * Computes dk and dv. A workgroup owns a tile of keys and iterates over the queries that attend to the keys. Cost: 8 ·
+ * width flops per visible query-key pair.
  */
 const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirect: number): Pass => {
   const { group, keys, width, causal, scale } = node;
@@ -233,10 +233,10 @@ const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirec
 };
 
 /**
- * Computes the gradients of attention without a queries × keys matrix: δ of each query, dq over tiles of queries, dk
- * and dv over tiles of keys. Each value is summed by one invocation in a fixed order, so results are bitwise
- * reproducible. The cost of this order: scores and their gradients are computed twice, which takes 14·D flops per
- * visible pair instead of 10·D.
+ * Computes the gradients of attention without a queries × keys matrix: δ per query, dq over query tiles, dk and dv over
+ * key tiles. Each value is summed by one invocation in a fixed order, so results are bitwise reproducible. This order
+ * computes scores and their gradients twice, which takes 14 · width flops per visible query-key pair instead of 10 ·
+ * width.
  *
  * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4. The loop order of that algorithm needs atomics for dq; the
  * two passes here need no atomics.

@@ -1,24 +1,28 @@
 import { type AttentionNode, keyLine, readRows, type SpanSource } from "./attention-node.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Number of invocations per workgroup of the kernels by row. Each invocation owns a few rows of one operand and
-// iterates over four rows of the other operand at a time. It reads directly from memory, without workgroup memory or
-// barriers, and keeps results in a private array. These kernels are for software adapters, which compile each memory
-// access into dozens of instructions. Therefore the shader text is short, and sixteen products share eight loads.
-// lavapipe, 256 queries × 256 keys × 64: compiles in 2 s and runs at 6 GFLOP/s; `attentionForward` compiles in 5 s and
-// runs at 2 GFLOP/s. The number of vectors is a uniform instead of a constant, because the compiler unrolls loops of
-// constant length over arrays, and compilation would take 32 s.
+// Number of invocations per workgroup in the kernels by row. Each invocation owns a few rows of one operand and
+// iterates over four rows of the other operand at a time. An invocation reads directly from memory, without workgroup
+// memory or barriers, and keeps its results in a private array.
+//
+// These kernels are for software adapters, which compile each memory access into dozens of instructions. Therefore the
+// shader text is short, and sixteen products share eight loads. lavapipe, 256 queries × 256 keys × 64: compiles in 2 s
+// and runs at 6 GFLOP/s; `attentionForward` compiles in 5 s and runs at 2 GFLOP/s. The number of vectors is a uniform
+// instead of a constant. Otherwise the compiler would unroll loops over arrays, and compilation would take 32 s.
 
 export const lanes = 8;
 
 /**
- * Returns `text(i)` for i = 0 … count − 1: for each row of an invocation, or for each of the four columns of an
+ * Returns `text(i)` for i = 0 … count − 1. The index i is a row of the invocation, or one of the four columns per
  * iteration.
  */
 export const each = (count: number, text: (i: number) => string): string[] =>
   Array.from({ length: count }, (_, i) => text(i));
 
-/** Returns WGSL that sets `<target><i>[n]` to row i of `a` · column n of `b`, for several pairs of operands. */
+/**
+ * Returns WGSL that sets `<target><i>[n]` to the dot product of row i of `a` and column n of `b`, for several pairs of
+ * operands.
+ */
 export const products = (
   rows: number,
   pairs: readonly (readonly [target: string, a: string, b: string])[],
@@ -119,7 +123,7 @@ export const arrays = (rows: number, vectors: number, name: string): string[] =>
   each(rows, (i) => `var ${name}${i}: array<vec4<f32>, ${vectors}>;`);
 
 /**
- * Returns WGSL of the key row of column `n`, one of four. Columns after the end read the last row and do not
+ * Returns WGSL of the key row for column `n`, one of four. Columns after the end read the last row and do not
  * contribute.
  */
 export const keyAt = (n: number): string => `key_line + min(j + ${n}u, keys - 1u)`;

@@ -8,8 +8,8 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 /**
- * Computes δ = Σ g·out of each query, with one invocation per query. If the node has limits, the number of keys and the
- * start of each batch entry are written after δ.
+ * Computes δ = Σ g·out for each query, with one invocation per query. If the node has limits, the number of keys and
+ * the start of each batch entry are written after δ.
  */
 export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
   const out = readRows("out", node, { input: 3 });

@@ -30,8 +30,8 @@ import { wgsl } from "../../wgsl.ts";
 /**
  * Computes `softmax(scale · q kᵀ) v` and the logsumexp of the scores. A workgroup owns a tile of queries and iterates
  * over the keys tile by tile with a running maximum and sum, so that scores are never written to memory. Exponentials
- * have base 2 instead of e; the factor log₂e is part of the scale. Cost: one pass; 4·D flops per visible pair; k and v
- * are read once per tile of queries.
+ * have base 2 instead of e; the factor log₂e is part of the scale. Cost: one pass; 4 · width flops per visible
+ * query-key pair; k and v are read once per tile of queries.
  *
  * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 1, with the loops exchanged and the division at the end as in
  * Dao 2023, arXiv 2307.08691, algorithm 1.

@@ -8,7 +8,7 @@ const lanes = 64;
 /**
  * Computes attention by its definition in f32, as a reference for tests: one invocation per query computes the
  * logsumexp of its scores, then one invocation per entry of the result computes `Σⱼ exp(sⱼ − logsumexp)·vⱼ`,
- * recomputing each score. 2·D² flops per visible pair.
+ * recomputing each score. Cost: 2 · width² flops per visible query-key pair.
  */
 export const attentionNaive = (node: AttentionNode): KernelPlan => {
   const { lines, queries, width, scale } = node;

@@ -2,8 +2,8 @@ import { formatSpec, type KernelNode } from "@skein/tensor-core/backend";
 import type { DeviceFacts } from "../../kernel.ts";
 
 /**
- * Maximum width of a row: four rows of this width, and all other data of a kernel, fit in the minimum workgroup memory
- * of 16 KiB.
+ * Maximum row width. Four rows with this width, and all other data of a kernel, fit in the minimum workgroup memory of
+ * 16 KiB.
  */
 const maxWidth = 512;
 

@@ -10,7 +10,7 @@ import {
 } from "./tile.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// WGSL that the three tiled kernels share. The WGSL may use `lane`, and the invocation's coordinates in the tile, `r`
+// WGSL that the three tiled kernels share. The WGSL may use `lane` and the invocation's coordinates in the tile, `r`
 // and `c`.
 
 const times = <Text>(count: number, text: (i: number) => Text): Text[] =>
@@ -40,7 +40,7 @@ const copyLoop = (tile: AttentionTile, count: number, body: string): string => w
 `;
 
 /**
- * Returns WGSL that loads vectors from `base` on, of rows from `first` on, of an operand into `near`. Rows from `end`
+ * Returns WGSL that loads a block of an operand into `near`, starting at row `first` and vector `base`. Rows from `end`
  * on are zeros. All arguments are WGSL. `line` is row 0 of the operand.
  */
 export const loadNear = (
@@ -89,8 +89,8 @@ export const loadFar = (
   );
 
 /**
- * Returns WGSL that adds rows of `near` · columns of `far` to `target0` … `target3`, over the vectors of the current
- * chunk.
+ * Returns WGSL that adds the products of `near` rows and `far` columns to `target0` … `target3`, over the vectors of
+ * the current chunk.
  */
 const multiplyChunk = (tile: AttentionTile, target: string, near: string): string => {
   const stride = strideOf(tile);
@@ -109,8 +109,8 @@ const multiplyChunk = (tile: AttentionTile, target: string, near: string): strin
 };
 
 /**
- * An operand in memory: the name of its `vector_` function, and WGSL of its row 0, of the first row to load, and of the
- * end of its rows.
+ * An operand in memory. `operand` names its `vector_` function; `line`, `first` and `end` are WGSL expressions for its
+ * row 0, the first row to load, and the end of its rows.
  */
 export interface Rows {
   readonly operand: string;
@@ -120,8 +120,8 @@ export interface Rows {
 }
 
 /**
- * Returns WGSL that declares `target0` … and sets them to rows · columnsᵀ of the tile. Before and after this code, the
- * contents of `far` are unused, and so are the contents of `near` unless resident.
+ * Returns WGSL that declares `target0` … and sets them to rows · columnsᵀ of the tile. The code uses `far`, and also
+ * `near` unless resident, as temporary memory.
  */
 export const productOfRows = (tile: AttentionTile, target: string, near: string, rows: Rows, columns: Rows): string => {
   const declared = times(4, (i) => `var ${target}${i} = vec4<f32>();`);
@@ -145,7 +145,10 @@ export const productOfRows = (tile: AttentionTile, target: string, near: string,
   `;
 };
 
-/** Returns WGSL that adds weight t of `w<i>` · the row of `far` at `at` to `target<i>_<o>`. */
+/**
+ * Returns WGSL that multiplies weight `t` of `w<i>` by the row of `far` that begins at `at`, and adds the product to
+ * `target<i>_<o>`.
+ */
 const addColumn = (tile: AttentionTile, target: string, t: string, at: string): string[] =>
   times(
     resultVectors(tile),
@@ -156,7 +159,7 @@ const addColumn = (tile: AttentionTile, target: string, t: string, at: string): 
   );
 
 /**
- * Returns WGSL that adds the four columns from 4·`k` on, multiplied by their weights. Unrolled, four columns share one
+ * Returns WGSL that adds four columns, starting at 4·`k`, multiplied by their weights. Unrolled, four columns share one
  * read of the weights; as a loop, the text is a quarter as long.
  */
 const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string) => string): string => {

@@ -13,9 +13,9 @@ import { vectorsOf } from "./vectors.ts";
 export interface AttentionTile {
   readonly rowLanes: number;
   readonly columnLanes: number;
-  /** Number of vectors of four in a row of an operand. */
+  /** Number of 4-element vectors per operand row. */
   readonly vectors: number;
-  /** Number of vectors of a row that are in workgroup memory at a time. */
+  /** Number of vectors per row that are in workgroup memory at a time. */
   readonly chunk: number;
   /** Whether the row operands are loaded once per workgroup, instead of once per tile of columns. */
   readonly resident: boolean;
@@ -23,7 +23,7 @@ export interface AttentionTile {
   readonly rolled: boolean;
 }
 
-/** Data of a kernel that occupies workgroup memory and registers. */
+/** Demand of a kernel for workgroup memory and registers. */
 export interface TileDemand {
   /**
    * Number of row operands that stay in workgroup memory if complete rows fit: 1 for q, 2 for q and g, or for k and v.
@@ -41,8 +41,8 @@ export const strideOf = ({ chunk }: AttentionTile): number => chunk | 1;
 export const weightStride = ({ columnLanes }: AttentionTile): number => columnLanes | 1;
 export const resultVectors = ({ vectors, columnLanes }: AttentionTile): number => Math.ceil(vectors / columnLanes);
 /**
- * Returns the number of columns of the second product's operand, as complete rows, that fit in the memory of a chunk of
- * the first product.
+ * Returns the number of columns per load in the second product. Complete rows for these columns fit in the memory that
+ * holds a chunk in the first product.
  */
 export const columnsAtOnce = (tile: AttentionTile): number => {
   const room = Math.floor((tileColumns(tile) * strideOf(tile)) / tile.vectors / 4);

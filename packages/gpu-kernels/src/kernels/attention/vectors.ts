@@ -21,8 +21,8 @@ export const vectorBindingType = (dtype: DType, width: number): string => {
 };
 
 /**
- * Returns WGSL of `fn vector_<name>(row: u32, part: u32) -> vec4<f32>`, which returns entries 4·part … 4·part+3 of a
- * row, with zeros after the end of the row.
+ * Returns WGSL of `fn vector_<name>(row: u32, part: u32) -> vec4<f32>`, which returns row entries 4·part … 4·part+3,
+ * with zeros after the end of the row.
  */
 export const loadVectors = (name: string, dtype: DType, width: number): string => {
   const vectors = vectorsOf(width);
@@ -59,8 +59,8 @@ export const loadVectors = (name: string, dtype: DType, width: number): string =
 };
 
 /**
- * Returns WGSL of `fn put_<name>(row: u32, part: u32, x: vec4<f32>)`, which writes entries 4·part … 4·part+3 of a row
- * and omits entries after the end of the row.
+ * Returns WGSL of `fn put_<name>(row: u32, part: u32, x: vec4<f32>)`, which writes row entries 4·part … 4·part+3 and
+ * omits entries after the end of the row.
  */
 export const storeVectors = (name: string, dtype: DType, width: number): string => {
   const vectors = vectorsOf(width);

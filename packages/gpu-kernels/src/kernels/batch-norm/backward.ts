@@ -6,7 +6,7 @@ import type { NormSize } from "./forward.ts";
 import { mapColumnsPass } from "./map-columns.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Sums over a column: Σ g and Σ g·(x − mean). */
+/** Fold over a column that sums Σ g and Σ g·(x − mean). */
 const gradientFold: Fold = {
   label: "batch-norm gradients",
   fields: [

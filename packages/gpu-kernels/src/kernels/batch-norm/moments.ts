@@ -5,8 +5,8 @@ import { wgsl } from "../../wgsl.ts";
 
 /**
  * State with count, mean and sum of squared deviations from the mean. Two states are combined without cancellation
- * (Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983): with d = mean_b − mean_a, mean =
- * mean_a + d·n_b/n and m₂ = m₂ₐ + m₂ᵦ + d²·n_a·n_b/n.
+ * (Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983): with n = n_a + n_b and d = mean_b −
+ * mean_a, mean = mean_a + d·n_b/n and m₂ = m₂ₐ + m₂ᵦ + d²·n_a·n_b/n.
  */
 export const momentsFold: Fold = {
   label: "moments",
@@ -21,7 +21,7 @@ export const momentsFold: Fold = {
       let share = b.count / max(n, ${laneType("f32", lanes)}(1.0));
       let d = b.centre - a.centre;
     `,
-    // Zero times an overflowing square would be NaN.
+    // `d` is multiplied twice instead of squared, because zero times an overflowing square would be NaN.
     fields: ["n", "a.centre + d * share", "a.spread + b.spread + d * (d * (a.count * share))"],
   }),
 };
@@ -32,8 +32,8 @@ const tree = (terms: readonly string[]): string =>
     : `(${tree(terms.slice(0, terms.length / 2))} + ${tree(terms.slice(terms.length / 2))})`;
 
 /**
- * Reads elements as moments. The moments of several elements take two passes over registers, the first relative to one
- * of the elements, because a plain sum of values far from zero would lose precision.
+ * Reads elements as moments. For several elements, two passes over registers compute first the mean, relative to the
+ * first element, and then the squared deviations. A plain sum of values far from zero would lose precision.
  */
 export const momentsSource = (source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType("f32", lanes)}>`, source, access: "read" }],

@@ -14,7 +14,7 @@ const tileVectors = lanes * registers;
 /** Number of elements per workgroup. */
 export const nonzeroTile: number = 16 * tileVectors;
 
-/** WGSL that selects elements, and the data to write for selected elements. */
+/** Selection of elements: WGSL that finds the selected elements, and the data to write for each selected element. */
 export interface ElementSelection {
   readonly label: string;
   readonly bindings: readonly Binding[];
@@ -23,7 +23,10 @@ export interface ElementSelection {
    * is selected and 0 if not. Elements after the end give 0. May use `sizes.last`, `sizes.count` and `sizes.capacity`.
    */
   readonly code: string;
-  /** Additional data to write for element `from` in slot `at`, together with the position of the element. */
+  /**
+   * WGSL that writes additional data for element `from` to slot `at`, next to the position of the element; `clear`
+   * clears the unused slot `at`.
+   */
   readonly put: { readonly bindings: readonly Binding[]; readonly code: string; readonly clear: string };
   readonly indices: BindingSource;
   readonly found: BindingSource;
@@ -158,9 +161,9 @@ const fillPass = (selection: ElementSelection, capacity: number): Pass => ({
 });
 
 /**
- * Write the first `capacity` of `count` selected elements: count the selected elements of each tile of 16384, sum the
- * counts of earlier tiles, then write each tile's elements in order, with a scan within each workgroup. Results do not
- * depend on the execution order of invocations.
+ * Write the first `capacity` selected elements out of `count` elements. Count the selected elements in each tile of
+ * 16384, sum the counts of earlier tiles, then write each tile's elements in order, with a scan within each workgroup.
+ * Results do not depend on the execution order of invocations.
  *
  * Bytes: the selection data is read twice (once if it fits in one tile), the output is written once.
  */

@@ -11,7 +11,7 @@ const workgroupSize = 128;
 const spread = "fn spread(nibble: u32) -> u32 { return ((nibble & 15u) * 0x00204081u) & 0x01010101u; }";
 
 /**
- * Unpacks bits into bools. Element i of a row is bit `i mod 32` of word `⌊i/32⌋` of the row. An invocation writes four
+ * Unpacks bits into bools. In each row, element i is bit `i mod 32` of word `⌊i/32⌋`. An invocation writes four
  * elements, or sixteen if rows consist of complete vectors.
  *
  * Bytes: n/8 read, n written.

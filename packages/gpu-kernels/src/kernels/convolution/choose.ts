@@ -31,8 +31,8 @@ export const tiles: readonly Tile[] = [
 const wantedGroups = (facts: DeviceFacts): number => (facts.software ? 16 : 512);
 
 /**
- * Number of images that the split of sums is chosen for, whatever the batch size is: the result of a sample must be
- * bitwise identical alone and in a batch.
+ * Batch size for which the split of sums is chosen. The actual batch size has no influence, because the result of a
+ * sample must be bitwise identical alone and in a batch.
  */
 const usualBatch = 16;
 
@@ -49,8 +49,8 @@ export const chooseTile = (rows: number, columns: number, copies: number, facts:
 };
 
 /**
- * Returns the number of parts into which sums of `length` terms are split. Each part has at least `least` terms, and
- * `groups` workgroups per part fill the device.
+ * Returns the number of parts into which sums of `length` terms are split, so that the workgroups (`groups` per part)
+ * fill the device. Each part has at least `least` terms.
  */
 export const chooseSplits = (groups: number, length: number, least: number, facts: DeviceFacts): number =>
   Math.max(1, Math.min(Math.floor(length / least), Math.floor(wantedGroups(facts) / groups), 256));

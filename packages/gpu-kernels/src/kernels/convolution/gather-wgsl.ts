@@ -1,8 +1,8 @@
 import type { Axis, Gather } from "./gather.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// WGSL of a gather: the source positions of a target pixel, and its weights. A position is a `vec3<i32>` of pixel
-// index, row and column of tap 0, which may be outside of the image.
+// WGSL of a gather: the source positions of a target pixel, and its weights. A position is a `vec3<i32>`: pixel index,
+// row and column for tap 0, which may be outside of the image.
 
 /** Element type of the operands and of the result in memory. */
 export type Stored = "f32" | "f16";
@@ -11,9 +11,9 @@ export type Stored = "f32" | "f16";
 export const isVectored = (perGroup: number): boolean => perGroup % 4 === 0;
 
 /**
- * Returns a loop bound that the shader compiler does not know, by adding a size that is 0. Mesa unrolls loops of known
- * length (or of a known maximum, as with `min`), and takes seconds to compile nested loops of this kind with a branch
- * at each tap.
+ * Returns a loop bound that the shader compiler does not know, because a size that is 0 is added. Mesa unrolls loops
+ * whose length (or maximum length, as with `min`) is known, and takes seconds to compile such nested loops with a
+ * branch at each tap.
  */
 export const opaqueBound = (bound: string | number): string =>
   `(${typeof bound === "number" ? `${bound}u` : bound} + sizes.zero)`;
@@ -53,8 +53,9 @@ const quotient = (dividend: string, divisor: string, values: readonly number[]):
     ) || "0u";
 
 /**
- * Returns WGSL of `Phase`, `phase_of(p)`, `position_of(row, phase)` and `target_of(row, phase)`. `target_of` returns
- * the target pixel, or −1 if the phase has no pixel in this row. Uses `sizes.rows`.
+ * Returns WGSL of the struct `Phase` and of three functions. `phase_of(p)` returns phase p. `position_of(row, phase)`
+ * returns the source position for a row of the product. `target_of(row, phase)` returns the target pixel, or −1 if the
+ * phase has no pixel in this row. Uses `sizes.rows`.
  */
 export const positionFunctions = ({ vertical, horizontal }: Gather): string => {
   const [py, px] = [vertical.phases.length, horizontal.phases.length];
@@ -92,8 +93,8 @@ export const positionFunctions = ({ vertical, horizontal }: Gather): string => {
 };
 
 /**
- * Returns WGSL of `pixel_at(at, tap_y, tap_x) -> i32`, which returns the source pixel of a tap, or −1 outside of the
- * image, and of `split_tap(tap, taps_x) -> vec2<u32>`.
+ * Returns WGSL of two functions. `pixel_at(at, tap_y, tap_x) -> i32` returns the source pixel of a tap, or −1 outside
+ * of the image. `split_tap(tap, taps_x) -> vec2<u32>` returns the row and column of a tap.
  */
 export const pixelFunctions = ({ vertical, horizontal }: Gather): string => {
   const checks = [
@@ -143,10 +144,10 @@ export const sourceFunction = (gather: Gather): string => {
 };
 
 /**
- * Returns WGSL of the function that reads the weights from binding `weight`. For layout [tap, q, column]:
- * `weight_row(k, end, column, group) -> vec4<f32>` returns four columns of one k. For the transposed layout:
- * `weight_run(k, end, column, phase, group)` returns four k of one column. Values from `end` on and after the last
- * column are zeros.
+ * Returns WGSL of the function that reads the weights from binding `weight`; k = tap · inner + q. For layout [tap, q,
+ * column]: `weight_row(k, end, column, group) -> vec4<f32>` returns four columns at one k. For the transposed layout:
+ * `weight_run(k, end, column, phase, group)` returns values at k … k+3 in one column. Values from `end` on and after
+ * the last column are zeros.
  */
 export const weightFunction = ({ inner, columns, groups, horizontal, vertical, transposed }: Gather): string => {
   if (!transposed) {

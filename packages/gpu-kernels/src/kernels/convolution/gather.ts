@@ -119,6 +119,6 @@ export const phasesOf = ({ vertical, horizontal }: Gather): number => vertical.p
 export const rowsOf = ({ batch, vertical, horizontal }: Gather): number =>
   batch * vertical.positions * horizontal.positions;
 
-/** Returns the number of terms of the longest sum of any phase. */
+/** Returns the number of terms in the longest sum of any phase. */
 export const innerLength = ({ vertical, horizontal, inner }: Gather): number =>
   Math.max(...vertical.phases.map(({ taps }) => taps)) * Math.max(...horizontal.phases.map(({ taps }) => taps)) * inner;

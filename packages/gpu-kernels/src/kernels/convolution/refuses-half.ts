@@ -1,7 +1,10 @@
 import type { KernelNode } from "@skein/tensor-core/backend";
 import type { DeviceFacts } from "../../kernel.ts";
 
-/** Returns a refusal for operand dtypes other than f32 and f16, and for f16 if the device does not support it. */
+/**
+ * Returns the reason to refuse operands that are neither f32 nor f16, or f16 operands on a device without f16.
+ * Undefined if the device supports all operands.
+ */
 export const refusesHalf = (node: KernelNode, facts: DeviceFacts): string | undefined => {
   const specs = [...node.inputs, ...node.outputs];
   const other = specs.find(({ dtype }) => dtype !== "f32" && dtype !== "f16");

@@ -33,8 +33,9 @@ const isSliding = ({ horizontal }: Gather, pixels: number): boolean =>
   horizontal.kernel <= 7;
 
 /**
- * Returns WGSL that loads the weights of a tap as `w0 … w3`: rows q … q+3, or only row q, by four columns. If
- * transposed and vectored: four columns of q … q+3.
+ * Returns WGSL that loads the weights of a tap into `w0 … w3`. Each vector holds four columns of one row: rows q … q+3
+ * if the channels are vectored, otherwise only row q. If transposed and vectored, each vector holds rows q … q+3 of one
+ * column.
  */
 const weightLoads = ({ inner, columns, groups, transposed }: Gather, tap: string): string[] => {
   const depth = isVectored(inner) ? 4 : 1;

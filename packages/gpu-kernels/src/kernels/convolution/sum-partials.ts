@@ -7,7 +7,7 @@ const workgroupSize = 64;
 export interface PartialsOptions {
   /** Number of partial results, stored consecutively. */
   readonly count: number;
-  /** Number of elements of each partial result, a multiple of 4. */
+  /** Number of elements per partial result, a multiple of 4. */
   readonly length: number;
   readonly result: Stored;
   readonly target?: BindingSource;

@@ -5,7 +5,7 @@ import { wgsl } from "../../wgsl.ts";
 
 // WGSL of the gradient of a weight, `dw[tap, q, o] = Σ_pixels x[pixel at tap, q] · g[pixel, o]`.
 
-/** Returns the numbers of rows (taps · channels) and columns of the product of one group. */
+/** Returns the row count (taps · channels) and column count of one group's product. */
 export const weightSizes = ({
   kernel,
   channels,
@@ -17,7 +17,7 @@ export const weightSizes = ({
   columns: outChannels / groups,
 });
 
-/** Returns the number of pixels of all results, which is the number of terms of each sum. */
+/** Returns the number of pixels in all results, which is the number of terms per sum. */
 export const pixelsOf = ({ batch, positions }: Geometry): number => batch * positions[0] * positions[1];
 
 /**
@@ -67,7 +67,7 @@ export const cotangentFunction = (columns: number, groups: number): string => {
 };
 
 /**
- * Returns WGSL of `put_weight(row, column, group, value)`, which writes four columns of a row at an offset of `shift`
+ * Returns WGSL of `put_weight(row, column, group, value)`, which writes four columns of a row, offset by `shift`
  * elements, and omits columns after the last.
  */
 export const putWeightFunction = ({

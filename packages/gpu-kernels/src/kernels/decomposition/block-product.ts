@@ -2,7 +2,7 @@ import type { DeviceFacts } from "../../kernel.ts";
 import { blockRows } from "./block.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Number of rows and columns of the result tile of one workgroup. */
+/** Number of rows and columns in the result tile of one workgroup. */
 export const tileSize = 64;
 
 const depth = 16;
@@ -33,10 +33,10 @@ const loadTile = (name: string, along: "inner" | "outer"): string => {
 };
 
 /**
- * Returns WGSL of `fn subtract_product(lane, first_a, first_b)`: for a 64 × 64 tile at rows `first_a`, columns
- * `first_b`, subtract `Σ a(i, k) · b(j, k)` over the 64 sum indices of a block. The caller defines `load_a(i, k)` and
- * `load_b(j, k)`, which return zero outside of the matrix, and `subtract(i, j, x)`, which ignores entries outside of
- * the matrix.
+ * Returns WGSL of `fn subtract_product(lane, first_a, first_b)`, which subtracts `Σ a(i, k) · b(j, k)`, over the 64 sum
+ * indices of a block, from the 64 × 64 tile at row `first_a` and column `first_b`. The caller defines `load_a(i, k)`
+ * and `load_b(j, k)`, which return zero outside of the matrix, and `subtract(i, j, x)`, which ignores entries outside
+ * of the matrix.
  *
  * Each invocation has 4·`parts` × 4·`parts` results. Operands are loaded into workgroup memory, 16 sum indices at a
  * time (8.5 KiB).

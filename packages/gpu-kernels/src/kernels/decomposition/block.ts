@@ -2,7 +2,7 @@ import type { DeviceFacts } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
 // Factorizations process blocks of 64 rows in the right-looking order: factor or solve a block, then subtract its
-// products from the remaining matrix. The position of a block is a uniform instead of shader text, so all blocks of all
+// products from the remaining matrix. A block's position is a uniform instead of shader text, so all blocks of all
 // matrices share their pipelines.
 
 /** Number of rows of a block. The lower triangle of a block takes 8.1 KiB of workgroup memory. */

@@ -4,10 +4,10 @@ import { maxSweeps, smallEighPass } from "./eigh-small.ts";
 import { infinite, largestPass, scaleFunctions } from "./finite.ts";
 import { jacobiCode, jacobiLanes, jacobiRows, pairFunctions } from "./jacobi.ts";
 
-// Number of rows of a block, 16. Larger matrices are processed by blocks. In each round, every block is paired with one
-// other block. The 32 × 32 matrix of each pair is rotated in workgroup memory, then all rows and columns are multiplied
-// by the rotations. Scratch memory holds the scaled matrix and the transposed eigenvectors, both padded with zeros to
-// complete pairs of blocks. The padding is never rotated.
+// Number of rows per block, 16. Matrices of more than 32 rows are processed by blocks. In each round, every block is
+// paired with one other block. The 32 × 32 matrix of each pair is rotated in workgroup memory, then all rows and
+// columns are multiplied by the rotations. Scratch memory holds the scaled matrix and the transposed eigenvectors, both
+// padded with zeros to complete pairs of blocks. The padding is never rotated.
 
 const half = jacobiRows / 2;
 const stride = jacobiRows + 1;
@@ -25,7 +25,7 @@ interface Blocks {
   readonly batch: number;
   readonly size: number;
   readonly padded: number;
-  /** Number of pairs of blocks in a round. */
+  /** Number of block pairs per round. */
   readonly pairs: number;
 }
 
@@ -61,7 +61,7 @@ const fillPass = ({ batch, size, padded }: Blocks): Pass => ({
   `,
 });
 
-/** WGSL of `fn row_of(pair, t)`, which returns the matrix row of row t < 32 of a pair of blocks. */
+/** WGSL of `fn row_of(pair, t)`, which converts row t < 32 of a block pair to a matrix row. */
 const rowFunction = wgsl`
   fn row_of(pair: u32, t: u32) -> u32 {
     let count = 2u * sizes.pairs;
@@ -71,7 +71,7 @@ const rowFunction = wgsl`
   }
 `;
 
-/** Rotate the matrices of all pairs of blocks of a round, with one sweep per matrix. */
+/** Rotate the matrices of all block pairs in a round, with one sweep per matrix. */
 const rotatePass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => ({
   label: "eigh turn of blocks",
   bindings: [
@@ -113,9 +113,9 @@ const rotatePass = ({ batch, padded, pairs }: Blocks, sweep: number, round: numb
 const productLanes = 64;
 
 /**
- * Multiply by the rotations of a round. A workgroup multiplies the 32 × 32 tile of two pairs of blocks from both sides
- * and also writes its mirror image, or multiplies 32 columns of the eigenvectors' rows of one pair. The tile of a pair
- * with itself has already been rotated.
+ * Multiply by the rotations from one round. A workgroup multiplies either a 32 × 32 matrix tile, which belongs to two
+ * block pairs, or 32 columns of the eigenvector rows for one pair. Matrix tiles are multiplied from both sides, and the
+ * mirrored tile is also written. Tiles of a pair with itself have already been rotated.
  */
 const productPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => {
   const tiles = (pairs * (pairs - 1)) / 2;

@@ -10,8 +10,8 @@ import { wgsl } from "../../wgsl.ts";
 export const infinite = "0x7f800000u";
 
 /**
- * WGSL of `fn scale_of(bits) -> f32`, of `fn unscale_of(bits) -> f32`, which returns the reciprocal scale, and of `fn
- * not_a_number()`.
+ * WGSL of three functions: `scale_of(bits) -> f32`; `unscale_of(bits) -> f32`, which returns the reciprocal scale; and
+ * `not_a_number()`.
  */
 export const scaleFunctions: string = wgsl`
   var<private> never: u32 = 0u;
@@ -38,8 +38,8 @@ export interface Largest {
 const lanes = 256;
 
 /**
- * Write to the words of each matrix in `info`: the bits of the maximum magnitude to the first word, whether all entries
- * are finite to the second word, and zeros to all other words. One workgroup per matrix.
+ * Write the words of each matrix in `info`: first the bits of the maximum magnitude, second whether all entries are
+ * finite, then zeros. One workgroup per matrix.
  */
 export const largestPass = ({ batch, rows, columns, lower, info, words }: Largest): Pass => ({
   label: "largest magnitude",

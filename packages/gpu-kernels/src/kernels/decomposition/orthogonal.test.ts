@@ -24,7 +24,7 @@ const unorthogonal = (x: readonly number[], rows: number, columns: number): numb
   return most;
 };
 
-/** Returns the maximum magnitude of the entries of `a v − v diag(λ)`, in units of the largest |λ|. */
+/** Returns the maximum magnitude of any entry of `a v − v diag(λ)`, in units of the largest |λ|. */
 const residual = (a: readonly number[], values: readonly number[], vectors: readonly number[]): number => {
   const size = values.length;
   let most = 0;

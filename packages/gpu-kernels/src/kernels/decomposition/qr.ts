@@ -13,7 +13,7 @@ export interface QrSizes {
   readonly columns: number;
 }
 
-/** Number of columns of a block, and of invocations per column. Adjacent invocations process adjacent columns. */
+/** Number of columns per block, and number of invocations per column. Adjacent invocations process adjacent columns. */
 const width = 16;
 const lanes = width * width;
 
@@ -134,8 +134,8 @@ const panelPass = ({ batch, rows, columns }: QrSizes, first: number): Pass => ({
 });
 
 /**
- * Apply the reflections of a block to the later columns of the matrix or, if `forQ`, to the columns of q from the first
- * column of the block on, in reverse order.
+ * Apply a block's reflections to the later columns of the matrix or, if `forQ`, in reverse order to the columns of q
+ * from the block's first column on.
  */
 const reflectPass = ({ batch, rows, columns }: QrSizes, first: number, forQ: boolean): Pass => {
   const count = Math.min(width, columns - first);

@@ -12,9 +12,9 @@ export interface Substitution {
 }
 
 /**
- * Returns WGSL of `fn substitute(lane, size, columns)`: solve a lower triangle of `size` ≤ 64 rows for one column per
- * lane, with `size`²/2 multiply-adds per column. The caller defines `triangle_at(i, k)` for k ≤ i < size, and `load(k,
- * t)` and `store(k, t, x)` for entry k of column t < `columns`.
+ * Returns WGSL of `fn substitute(lane, size, columns)`, which solves a lower triangle of `size` ≤ 64 rows for one
+ * column per lane, with `size`²/2 multiply-adds per column. The caller defines `triangle_at(i, k)` for k ≤ i < size,
+ * and `load(k, t)` and `store(k, t, x)` for entry k of column t < `columns`.
  */
 export const substitutionCode = ({ lanes, unitDiagonal, alongColumns }: Substitution): string => {
   // Distance between rows in workgroup memory. Odd, so that lanes that load one column write to different banks.

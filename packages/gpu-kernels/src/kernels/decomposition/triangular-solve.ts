@@ -37,7 +37,7 @@ const copyPass = ({ batch, rows, columns }: TriangularSystem): Pass => {
   };
 };
 
-/** Returns WGSL that returns an entry of op(l), by row and column of the complete matrix. */
+/** Returns a WGSL function that returns an entry of op(l), by row and column in the complete matrix. */
 const coefficientFunction = ({ transpose }: TriangularSystem): string =>
   wgsl`
     var<private> corner: u32;
@@ -45,7 +45,7 @@ const coefficientFunction = ({ transpose }: TriangularSystem): string =>
   `;
 
 /**
- * Returns WGSL of a function from positions in the order of substitution to rows: the last row comes first if op(l) is
+ * Returns a WGSL function that converts a position in substitution order to a row. The last row comes first if op(l) is
  * upper triangular.
  */
 const rowFunction = ({ lower, transpose }: TriangularSystem): string =>

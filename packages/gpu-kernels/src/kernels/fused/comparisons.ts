@@ -3,7 +3,7 @@ import { wgsl } from "../../wgsl.ts";
 // Functions that depend on NaN or on the sign work on bits or use ordered comparisons, because WGSL does not define
 // max, min, sign and != of a NaN.
 
-/** WGSL of functions on vectors of four, by function name. */
+/** WGSL of the comparison functions on vectors of four, by function name. */
 export const comparisonFunctions: { readonly [name: string]: string } = {
   is_nan:
     "fn is_nan(x: vec4<f32>) -> vec4<bool> { return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u); }",

@@ -3,7 +3,7 @@ import { wgsl } from "../../wgsl.ts";
 // Casts on vectors of four. Casts from floats to integers saturate; NaN becomes 0. Rounding to 16 bits works on the
 // bits, because WGSL allows its builtins to round up or down, and does not define results of overflow.
 
-/** WGSL of functions on vectors of four, by function name. */
+/** WGSL of the conversion functions on vectors of four, by function name. */
 export const conversionFunctions: { readonly [name: string]: string } = {
   // The WGSL builtins saturate at the last float inside the integer range.
   to_i32: wgsl`

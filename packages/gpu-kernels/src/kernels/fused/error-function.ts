@@ -3,7 +3,7 @@ import { wgsl } from "../../wgsl.ts";
 // The error function and GELU on vectors of four, accurate to about two units in the last place. Coefficients as in the
 // WebAssembly kernels.
 
-/** WGSL of functions `(vec4<f32>) -> vec4<f32>`, by function name. */
+/** WGSL of the error function and GELU, each `(vec4<f32>) -> vec4<f32>`, by function name. */
 export const errorFunctions: { readonly [name: string]: string } = {
   // erf x for |x| ≤ 1.
   erf_near: wgsl`

@@ -9,7 +9,7 @@ import { wgsl } from "../../wgsl.ts";
 const ln2High = "0.693359375";
 const ln2Low = "-2.12194440e-4";
 
-/** WGSL of functions `(vec4<f32>) -> vec4<f32>`, by function name. */
+/** WGSL of exponentials, logarithms and related functions, each `(vec4<f32>) -> vec4<f32>`, by function name. */
 export const exponentialFunctions: { readonly [name: string]: string } = {
   // e^r - 1 for |r| ≤ ln 2 / 2.
   expm1_reduced: wgsl`

@@ -36,8 +36,8 @@ const shift =
     `(${a} ${sign} (vec4<u32>(${b}) & vec4<u32>(31u)))`;
 
 /**
- * Returns WGSL of a cast. Casts to f16 and bf16 do not change the value here: `encode_…` computes the bits; see the
- * shader of the program.
+ * Returns WGSL of a cast. Casts to f16 and bf16 are not rounded here; the shader of the program rounds them with
+ * `encode_…` and `decode_…`.
  */
 const castExpression = (x: string, from: DType, to: DType): string => {
   if (from === to) return x;

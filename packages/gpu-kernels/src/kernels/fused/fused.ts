@@ -23,7 +23,10 @@ export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
   const bindings: Binding[] = [];
   const body: string[] = [];
   const dtypes = [...node.inputs.map((input) => input.dtype), ...instructions.map((instruction) => instruction.dtype)];
-  /** Names of variables with the bits of 16-bit floats that this program has rounded, by register. */
+  /**
+   * Names of the variables that hold the bits of 16-bit floats, by register. Only floats that this program has rounded
+   * have such a variable.
+   */
   const encoded = new Map<number, string>();
 
   const reads = node.inputs.map(({ dtype }, i) => readOperand(`x${i}`, dtype, shape, views[i]!.strides));

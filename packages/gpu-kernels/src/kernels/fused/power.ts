@@ -3,7 +3,7 @@ import { wgsl } from "../../wgsl.ts";
 // Computes a^b = e^(b log a) with f32 arithmetic only. The logarithm and its product with b are sums of two floats. The
 // first float has 12 bits, so that products of first parts are exact.
 
-/** WGSL of functions, by function name. */
+/** WGSL of the power functions, by function name. */
 export const powerFunctions: { readonly [name: string]: string } = {
   // |a|^b, with log m = 2 atanh s and s = (m-1)/(m+1), for √½ ≤ m < √2.
   power_magnitude: wgsl`

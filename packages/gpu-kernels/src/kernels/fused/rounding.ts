@@ -5,7 +5,7 @@ import { wgsl } from "../../wgsl.ts";
 // factors are split into halves of 12 bits, whose products are exact. Below 2^-90 such products would leave the normal
 // range, so the builtins' results are not changed.
 
-/** WGSL of functions on vectors of four, by function name. */
+/** WGSL of the rounding functions on vectors of four, by function name. */
 export const roundingFunctions: { readonly [name: string]: string } = {
   // x truncated to the first 12 bits of its significand.
   leading:
@@ -21,8 +21,8 @@ export const roundingFunctions: { readonly [name: string]: string } = {
       return settled(cross - settled(b_low * c_high)) - settled(b_low * c_low);
     }
   `,
-  // The result of a builtin plus a correction step, if the step is a small fraction of the result and its terms were
-  // exact.
+  // Adds a correction step to a builtin's result, if the step is a small fraction of the result and the terms of the
+  // step were exact.
   moved_by: wgsl`
     fn moved_by(result: vec4<f32>, step: vec4<f32>, operand: vec4<f32>) -> vec4<f32> {
       let sound = (abs(step) < abs(result) * 0x1p-20) & (abs(operand) > vec4<f32>(0x1p-90));

@@ -15,7 +15,7 @@ export interface OperandRead {
   readonly functions: string;
   /** Variables declared by `walkOf` that `expression` uses. */
   readonly walk: "none" | "rows" | "straddled rows";
-  /** WGSL of the vector of four values of the operand. */
+  /** WGSL expression of four operand values, as a vector. */
   readonly expression: string;
 }
 

@@ -17,8 +17,8 @@ const unroll = 4;
 export const maxLocalBins = 4096;
 
 /**
- * Maximum number of copies of each bin, which is the number of banks of workgroup memory. Copies let adjacent values in
- * the same bin be counted in parallel.
+ * Maximum number of copies per bin: the number of banks in workgroup memory. With copies, adjacent values in the same
+ * bin are counted in parallel.
  */
 const maxCopies = 32;
 
@@ -36,8 +36,8 @@ const rangeBinding = (source: BindingSource, access: "read" | "write") =>
 const flushText = `fn flush_bits(bits: u32) -> u32 { return select(bits, 0u, (bits & 0x7fffffffu) < 0x00800000u); }`;
 
 /**
- * Clear the bins, and compute the correctly rounded quotient `scale = bins / width`, which device division does not
- * guarantee: 25 binary digits of the quotient of the mantissas, then rounding, ties to even.
+ * Clear the bins, and compute the correctly rounded quotient `scale = bins / width` from 25 binary digits of the
+ * mantissas' quotient, rounded with ties to even. The division of a device may be rounded incorrectly.
  */
 const rangePass = (bins: number, range: BindingSource): Pass => ({
   label: "histogram, range",
@@ -87,9 +87,9 @@ const rangePass = (bins: number, range: BindingSource): Pass => ({
 });
 
 /**
- * WGSL of `fn order_of(bits: u32) -> i32`, which returns integers in the order of the numbers, with NaN outside of the
- * range of numbers, and of `fn bin_of(x: u32, at: u32) -> u32`, which returns the bin, or `sizes.bins` for values
- * outside of the range.
+ * WGSL of two functions. `fn order_of(bits: u32) -> i32` returns integers in the order of the numbers, with NaN outside
+ * of their range. `fn bin_of(bits: u32, at: u32, edges: vec4<u32>) -> u32` returns the bin, or `sizes.bins` for values
+ * outside of the histogram's range.
  */
 const binText = wgsl`
   ${flushText}
@@ -172,7 +172,7 @@ const countPass = (count: number, bins: number, range: BindingSource, facts: Dev
 };
 
 /**
- * Counts `count` values in bins of equal width: in the memory of each workgroup, whose counts are then added to the
+ * Counts `count` values in bins of equal width. Each workgroup counts in its own memory, then adds its counts to the
  * result. Integer sums do not depend on the order of additions.
  *
  * Bytes: the values are read once, and each workgroup writes 4·bins bytes.

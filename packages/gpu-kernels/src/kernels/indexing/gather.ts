@@ -12,8 +12,8 @@ import {
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Sizes of an indexed operation: `outer` blocks of `size` rows of `inner` elements. `count` rows are gathered per
- * block.
+ * Sizes of an indexed operation on `outer` blocks, each with `size` rows of `inner` elements. `count` is the number of
+ * indices.
  */
 export interface IndexedSizes {
   readonly outer: number;

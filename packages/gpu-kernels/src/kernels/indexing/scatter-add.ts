@@ -75,8 +75,8 @@ export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
 };
 
 /**
- * Adds from positions in stable order: the invocation of the first of several equal indices finds the end of the run of
- * equal indices and sums the run.
+ * Adds updates in stable order. For a run of equal indices, the invocation of the first index finds the end of the run
+ * and sums all its updates.
  */
 const addRunsPass = (sizes: IndexedSizes, order: BindingSource): Pass => {
   const { width } = rowUnits(sizes.inner);
@@ -162,7 +162,7 @@ export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
 /** Maximum number of index reads for which the variant without sorting is cheaper than the dozen passes of a sort. */
 const maxComparisons = 2 ** 22;
 
-/** Chooses the variant for floats of these sizes. */
+/** Chooses the scatter-add variant for float updates by their sizes. */
 export const scatterAddFloats = (sizes: IndexedSizes): KernelPlan =>
   sizes.count ** 2 * sizes.outer * rowUnits(sizes.inner).width <= maxComparisons
     ? { passes: [scatterAddDirectPass(sizes)] }

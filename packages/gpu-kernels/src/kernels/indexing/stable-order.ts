@@ -7,7 +7,7 @@ const lanes = 256;
 /** Maximum number of bits of a digit. A workgroup keeps a set of 256 bits for each digit value, 8 KiB in total. */
 const maxDigitBits = 8;
 
-/** Passes that write positions to a scratch block, and bytes of the scratch blocks. */
+/** Passes that write the sorted positions to scratch block `order`, and the size in bytes of each scratch block. */
 export interface StableOrder {
   readonly passes: readonly Pass[];
   readonly scratch: readonly number[];
@@ -27,8 +27,8 @@ const digitsOf = (largestKey: number): Digit[] => {
 };
 
 /**
- * Returns WGSL that computes the position and digit of each lane, and for each digit value the set of lanes with this
- * digit, as 256 bits.
+ * Returns WGSL of `fn item_of(group, lane)`, which returns the position and digit of a lane. For each digit value, the
+ * function also stores the set of lanes with this digit, as 256 bits in `peers`.
  */
 const peers = ({ bits }: Digit, ordered: boolean): string => wgsl`
   const lanes_words = ${lanes / 32}u;

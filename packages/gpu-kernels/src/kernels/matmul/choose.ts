@@ -29,8 +29,8 @@ const softwareChoice = (flops: number, { maxSubgroupSize }: DeviceFacts): readon
 };
 
 /**
- * Chooses a variant by a heuristic, for devices without measurements. The choice does not change the order of additions
- * of the product, so the number of rows affects only the speed.
+ * Chooses a variant by a heuristic, for devices without measurements. The choice does not change the product's order of
+ * additions, so the number of rows affects only the speed.
  */
 export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVariant => {
   const { rows, columns, inner } = product;

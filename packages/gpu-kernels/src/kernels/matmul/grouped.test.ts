@@ -76,8 +76,8 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
   const small = { rows: 4, columns: 4 };
 
   /**
-   * Runs the workgroups of a pass in sequence, the last workgroup first, so that writes of a tile outside of its group
-   * are not overwritten and can be detected.
+   * Runs the workgroups of a pass in sequence, the last workgroup first, so that writes outside of a tile's group are
+   * not overwritten and can be detected.
    */
   const backwards = ({ code, groups, sizes, ...pass }: Pass): Pass[] =>
     Array.from({ length: groups }, (_, i) => ({

@@ -24,13 +24,13 @@ const maxRows = 8;
  * transposed, with one column (x = aᵀ).
  */
 interface VectorProduct {
-  /** Operand of the product that is the matrix x. */
+  /** Side of the operand that is the matrix x. */
   readonly side: "a" | "b";
-  /** Number of vectors v. */
+  /** Number of vectors v in the product. */
   readonly count: number;
   /** Number of results per vector. */
   readonly outer: number;
-  /** WGSL of element k of vector r of the matrix that starts at `base_v`. */
+  /** Returns the WGSL index of element k of vector r. The matrix of vectors starts at `base_v`. */
   readonly vectorAt: (r: string, k: string) => string;
 }
 
@@ -44,7 +44,10 @@ const vectorProductOf = ({ rows, columns, inner, transposeA }: Product): VectorP
         vectorAt: (r, k) => (transposeA ? `base_v + ${k} * ${rows}u + ${r}` : `base_v + ${r} * ${inner}u + ${k}`),
       };
 
-/** Returns WGSL that declares `layer`, `o0`, the start of the operands of a workgroup, and the range of its sum. */
+/**
+ * Returns WGSL that declares `layer`; `o0`, the first result of the workgroup; `base_x` and `base_v`, the starts of its
+ * operands; and `k_begin` and `k_end`, the range of its sum.
+ */
 const positionText = ({ inner }: Product, { count, outer }: VectorProduct, resultsOfGroup: number): string => wgsl`
   let layer = group / sizes.groups;
   let o0 = (group - layer * sizes.groups) * ${resultsOfGroup}u;

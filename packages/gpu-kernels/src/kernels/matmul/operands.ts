@@ -26,7 +26,7 @@ export const operandOf = (product: Product, side: "a" | "b"): Operand => {
   const { rows, columns, inner, transposeA, transposeB, dtype } = product;
   const outer = side === "a" ? rows : columns;
   const innerContiguous = side === "a" ? !transposeA : transposeB;
-  // If true, every row of the matrix starts at a multiple of four elements, and a vector is either completely inside or
+  // If true, every matrix row starts at a multiple of four elements, and a vector is either completely inside or
   // completely outside of the matrix.
   const aligned = (innerContiguous ? inner : outer) % 4 === 0;
   const outerSize = side === "a" ? "sizes.rows" : "sizes.columns";

@@ -7,7 +7,7 @@ import { wgsl } from "../../wgsl.ts";
 export interface Placement {
   readonly label: string;
   readonly bindings: readonly Binding[];
-  /** WGSL outside of functions. */
+  /** WGSL declarations outside of functions. */
   readonly declarations: string;
   /** Fields of `sizes` that the placement needs in addition to the fields of the product. */
   readonly sizes: { readonly [name: string]: number };
@@ -55,8 +55,8 @@ export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits):
 const counts: Binding = { name: "counts", type: "array<i32>", source: { input: 2 }, access: "read" };
 
 /**
- * Returns WGSL that evaluates `call`. If `shared`, the value is passed through workgroup memory, which makes it
- * uniform.
+ * Returns WGSL that declares `place`, the value of `call`. If `shared`, the value is passed through workgroup memory,
+ * which makes it uniform.
  */
 const found = (shared: boolean, call: string): string =>
   shared

@@ -39,18 +39,19 @@ export const tilesOf = ({ batch, rows, columns }: Product, tile: TileShape): num
 
 /**
  * Computes a product by tiles in workgroup memory and in registers. Per inner element, an invocation reads perRows +
- * perColumns floats of workgroup memory for 2 · perRows · perColumns flops (8 × 8: 2 flops per byte). Global memory is
- * read once per tile, rows + columns floats for 2 · rows · columns flops.
+ * perColumns floats from workgroup memory for 2 · perRows · perColumns flops (8 × 8: 2 flops per byte). Global memory
+ * is read once per tile, rows + columns floats for 2 · rows · columns flops.
  *
  * - In both tiles, the inner dimension is the outermost, so the inner loop is the same for NN, NT, TN and TT. An
  *   operand with a contiguous inner dimension is transposed while it is loaded, in blocks of 4 × 4 in registers.
- * - 32 adjacent invocations read 4 vectors of one tile and 8 of the other: complete 128-byte lines of banks, the rest
- *   broadcasts.
- * - Columns of a transposed tile are permuted by an exclusive or with the block's number, so that eight invocations
- *   that write blocks of one row access eight groups of banks.
+ * - 32 adjacent invocations read 4 vectors from one tile and 8 from the other: complete 128-byte lines of banks, the
+ *   rest broadcasts.
+ * - Columns of a transposed tile are permuted by an exclusive or with the block's number. Therefore eight invocations
+ *   that write blocks in one row access eight groups of banks.
  * - The next tiles are loaded from global memory into registers while the current tiles are multiplied.
- * - Edges add no cost inside: rows and columns after the last repeat the last. Only an inner dimension that is not a
- *   multiple of 16 needs a check, once per fetched vector, that is, per 2 · perRows · perColumns flops or more.
+ * - Edges add no cost to the inner loop: after the end, the last row or column is repeated. Only an inner dimension
+ *   that is not a multiple of 16 needs a check, once per fetched vector, that is, per 2 · perRows · perColumns flops or
+ *   more.
  */
 export const registerTiledPass = (
   product: Product,
@@ -69,7 +70,7 @@ export const registerTiledPass = (
   const [vectorsM, vectorsN] = [tile.rows / 4, tile.columns / 4];
   const [partsM, partsN] = [range(perRows / 4), range(perColumns / 4)];
 
-  // Blocks of 4 × 4, first the blocks of a and then the blocks of b, are assigned to the invocations in rounds.
+  // 4 × 4 blocks, first the blocks of a and then the blocks of b, are assigned to the invocations in rounds.
   const blocks = depth / 4;
   const [blocksA, blocksB] = [vectorsM * blocks, vectorsN * blocks];
   const rounds = range(Math.ceil((blocksA + blocksB) / lanes));
@@ -84,7 +85,7 @@ export const registerTiledPass = (
   const swizzled = ({ innerContiguous }: Operand, vector: string, block: string): string =>
     innerContiguous ? `(${vector} ^ (${block} * 2u))` : vector;
 
-  /** Returns WGSL of the work in round r on the block of the invocation, for either operand. */
+  /** Returns WGSL for one round, in which the invocation processes its block of either operand. */
   const perBlock = (round: number, work: (side: "a" | "b", block: string) => string): string => {
     const at = `lane${round === 0 ? "" : ` + ${round * lanes}u`}`;
     const [first, last] = [round * lanes, (round + 1) * lanes];

@@ -22,14 +22,14 @@ export const splitInner = ({ inner }: Product, wanted: number, step: number): Sp
 const workgroupSize = 64;
 
 /**
- * Adds the partial sums of a split product in a second pass: `y = Σ_s partial[s]`, in order of s, so that the result is
- * bitwise independent of the order of workgroups. Reads and writes 4·(splits + 1) bytes per element.
+ * Adds the partial sums of a split product in a second pass: `y = Σ_s partial[s]`, for ascending s, so that the result
+ * does not depend on the order of workgroups. Reads and writes 4·(splits + 1) bytes per element.
  */
 export const sumPartialsPass = (product: Product, { count }: Splits): Pass => {
   const { batch, rows, columns, resultDtype } = product;
   const total = batch * rows * columns;
   const vectors = Math.ceil(total / 4);
-  // Layers of partial sums start at multiples of four elements only if the layer size is a multiple of four.
+  // Layers of partial sums start at multiples of four elements only if the layer size is divisible by four.
   const aligned = total % 4 === 0;
   const load = aligned
     ? "partial[s * sizes.vectors + at]"

@@ -44,7 +44,7 @@ export const subgroupMatrixPass = (
   const [a, b] = [operandOf(product, "a"), operandOf(product, "b")];
   const [tilesM, tilesN] = [Math.ceil(rows / side), Math.ceil(columns / side)];
   const [partsM, partsN] = [range(perSubgroup / M), range(perSubgroup / N)];
-  // Number of blocks of 4 × 4 elements of a tile, which are distributed over the invocations.
+  // Number of 4 × 4 element blocks per tile, which are distributed over the invocations.
   const blocks = (side / 4) * (depth / 4);
   const blockAt = (innerContiguous: boolean): string[] =>
     innerContiguous

@@ -12,14 +12,14 @@ const usualTiles = 32;
 /** Minimum number of terms of a piece, if the first operand is transposed and if it is not. */
 const [minTerms, minTermsOfRows] = [128, 1024] as const;
 const maxPieces = 64;
-/** Number of terms that the length of a piece is a multiple of. */
+/** Granularity of piece lengths, as a number of terms. */
 const step = 64;
 
 /**
- * Returns the pieces into which the sums of a product are split. The number of pieces must not depend on the number of
- * rows or matrices, because the result of a row must be bitwise identical alone and in a batch. A transposed first
- * operand occurs in weight gradients, so the number of rows is assumed to equal the number of columns. In all other
- * products, many rows are assumed.
+ * Returns the pieces into which a product's sums are split. The number of pieces must not depend on the number of rows
+ * or matrices, because a row's result must be bitwise identical alone and in a batch. A transposed first operand occurs
+ * in weight gradients, so the number of rows is assumed to equal the number of columns. For all other products, many
+ * rows are assumed.
  */
 export const splitsOf = (product: Product): Splits => {
   const { columns, inner, transposeA } = product;
@@ -44,8 +44,8 @@ export const splitsByRule = (product: Product, facts: DeviceFacts): Splits =>
   facts.software ? whole(product) : splitsOf(product);
 
 /**
- * Whether a variant adds in the device's order for the product, so that results of rows are bitwise identical to those
- * of other variants in this order.
+ * Whether a variant adds in the device's order for the product, so that each row of the result is bitwise identical to
+ * the result of other variants in this order.
  */
 export const keepsSumOrder = ({ sums }: MatmulVariant, product: Product, facts: DeviceFacts): boolean => {
   const order = sumOrderOf(product, facts);

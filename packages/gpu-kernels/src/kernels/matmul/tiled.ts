@@ -6,10 +6,10 @@ import { wgsl } from "../../wgsl.ts";
 const side = 16;
 
 /**
- * Computes a product by tiles in workgroup memory, the textbook improvement of the naive variant: a workgroup of 16 ×
- * 16 invocations computes a tile of 16 × 16 elements, and loads the corresponding tiles of a and b, so each element of
- * the operands is read 16 times less often. Kept for comparison with the naive and the register-tiled variant. Padding
- * of rows avoids bank conflicts of transposed writes.
+ * Computes a product by tiles in workgroup memory, the textbook improvement over the naive variant. A workgroup with 16
+ * × 16 invocations computes a 16 × 16 tile and loads the corresponding tiles of a and b, so each operand element is
+ * read 16 times less often. This variant exists for comparison with the naive and the register-tiled variant. Padding
+ * of rows avoids bank conflicts in transposed writes.
  */
 export const tiledPass = (product: Product): Pass => {
   const { batch, rows, columns, transposeA, transposeB, dtype, resultDtype } = product;

@@ -55,7 +55,7 @@ const choose = (group: readonly Columns[], step: number): string => {
     .join("\n");
 };
 
-/** Copies all operands: writes the complete output. */
+/** Copies all operands, so that the complete output is written. */
 const wholePass = (
   { rows, rowWidth }: JoinedRows,
   group: readonly Columns[],

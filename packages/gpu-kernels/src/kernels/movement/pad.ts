@@ -13,8 +13,8 @@ import {
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Padding of a dimension: `low` entries, then `size` entries of the input with `gap` entries of padding between each
- * two, then `high` entries.
+ * Padding of a dimension: `low` entries, then `size` entries of the input with `gap` entries of padding between
+ * adjacent entries, then `high` entries.
  */
 export interface PadDim {
   readonly size: number;

@@ -13,9 +13,9 @@ interface BatchDim {
  * elements.
  */
 export interface Transposition {
-  /** Dimension that is innermost in the output. */
+  /** Dimension that is innermost in the output: its size, and its input stride in elements. */
   readonly rows: { readonly size: number; readonly inputStride: number };
-  /** Dimension that is innermost in the input. */
+  /** Dimension that is innermost in the input: its size, and its output stride in elements. */
   readonly columns: { readonly size: number; readonly outputStride: number };
   readonly batch: readonly BatchDim[];
   readonly offset: number;

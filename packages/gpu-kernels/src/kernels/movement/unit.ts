@@ -3,9 +3,9 @@ import type { Binding, BindingSource, Pass } from "../../kernel.ts";
 import { bitsFunction } from "../../storage.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Number of bytes of a unit, the amount of memory that one invocation moves at once. Movement reads and writes bits,
+// Number of bytes per unit, the amount of memory that one invocation moves at once. Movement reads and writes bits,
 // never numbers: NaNs keep their payload, and subnormals are not flushed. Units smaller than a word are combined into
-// complete words of the output.
+// complete output words.
 
 export type UnitBytes = 1 | 2 | 4 | 8 | 16;
 
@@ -67,8 +67,8 @@ interface UnitPass {
 }
 
 /**
- * WGSL for the amount that one invocation writes at once, by unit size: 16 bytes, or four elements if elements are
- * narrower than a word.
+ * WGSL that combines units into one write of an invocation, by unit size in bytes. A write has 16 bytes, or four
+ * elements if elements are narrower than a word.
  */
 const writeForms: {
   readonly [B in UnitBytes]: {
@@ -134,7 +134,7 @@ export const coordinates = (at: string, sizes: readonly number[], name = "c"): s
   return lines.join("\n");
 };
 
-/** Returns WGSL of `offset + Σ c<d>·stride`. */
+/** Returns WGSL of `offset + Σ name · stride` over the dimensions. */
 export const affine = (
   strides: readonly number[],
   offset: number,

@@ -21,8 +21,8 @@ interface Window {
 }
 
 /**
- * A window whose sizes count units. Dimensions that the window fills start at 0, so the last such dimensions form rows
- * that are moved in wide units.
+ * A window whose sizes count units. In a dimension that the window fills, the window starts at 0. The last dimensions
+ * of this kind form rows, which are moved in wide units.
  */
 interface UnitWindow {
   readonly bytes: UnitBytes;
@@ -60,10 +60,7 @@ const windowStarts = ({ dims }: UnitWindow): string[] =>
     size === whole ? [] : [`let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`],
   );
 
-/**
- * Returns WGSL of the index of the tensor's unit at coordinates `c<d>` of the window. The last coordinate is within the
- * row.
- */
+/** Returns WGSL of the tensor's unit index for window coordinates `c<d>`. The last coordinate is within the row. */
 const unitIndex = ({ dims }: UnitWindow): string =>
   [
     ...dims.map(({ size, whole, stride }, dim) => `(${size === whole ? "" : `s${dim} + `}c${dim}) * ${stride}u`),

@@ -16,8 +16,8 @@ const workgroupSize = 64;
 const groupsFor = (count: number): number => Math.ceil(count / workgroupSize);
 
 /**
- * Returns WGSL that declares `best` and `at_best` (pixel of the window, `r · width + c`), the first maximum of a
- * window. The bounds of the window must be declared before.
+ * Returns WGSL that declares `best`, the first maximum of a window, and `at_best`, its pixel in the window
+ * (`r · width + c`). The bounds of the window must be declared before.
  */
 const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string => wgsl`
   var best = ${lanes.float}();
@@ -172,8 +172,8 @@ export const maxPoolBackwardPlan = (geometry: PoolingGeometry): KernelPlan => {
 };
 
 /**
- * Computes the gradient of a mean: each pixel sums the cotangents of its windows, each divided by the divisor of its
- * window.
+ * Computes the gradient of a mean: each pixel sums the cotangents of its windows, each divided by the number of pixels
+ * that the window averages.
  */
 export const meanPoolBackwardPass = (geometry: PoolingGeometry, countPadding: boolean): Pass => {
   const { image, channels, window, stride, before } = geometry;

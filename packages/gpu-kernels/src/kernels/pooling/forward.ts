@@ -5,7 +5,7 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
-/** Operation on each window. */
+/** Operation that pooling applies to each window. */
 export type Pooled = "maximum" | "mean of pixels" | "mean of window";
 
 /** Returns the number of invocations per window. More than 1 if there are few, large windows. */
@@ -35,7 +35,7 @@ export const poolPass = (geometry: PoolingGeometry, pooled: Pooled, facts: Devic
   const divisor =
     pooled === "mean of window" ? `${window[0] * window[1]}.0` : "f32((end_y - first_y) * (end_x - first_x))";
   const index = (y: string, x: string): string => vectorIndex("place.x", y, x, "place.w", image, lanes);
-  // The accumulator of a maximum starts with the first pixel of the window, the accumulator of a mean with zero.
+  // The accumulator for a maximum starts with the first pixel of the window, the accumulator for a mean with zero.
   const code = wgsl`
     ${coordinatesFunction("place_of", positions[0], positions[1], lanes)}
     ${maximum ? beatsFunction(lanes) : ""}

@@ -13,7 +13,7 @@ export interface PoolingGeometry {
   readonly before: Pair;
 }
 
-/** Computes the sizes of a pooling operation from the shapes of the image and of the pooled image. */
+/** Computes the sizes of a pooling operation from the shapes of the image `x` and the pooled image `y`. */
 export const poolingGeometryOf = (x: Shape, y: Shape, params: OperatorParams["max-pool2d"]): PoolingGeometry => {
   const [[top], [left]] = params.padding;
   const window = params.window;

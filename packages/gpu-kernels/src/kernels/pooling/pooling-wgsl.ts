@@ -5,8 +5,8 @@ import { wgsl } from "../../wgsl.ts";
 // channels is not a multiple of four.
 
 /**
- * Channels that one invocation processes: WGSL types of their values, of u32 and bool vectors of the same length, and
- * the number of vectors per pixel.
+ * Channels that one invocation processes: the WGSL type of their values, the u32 and bool vector types with the same
+ * length, and the number of vectors per pixel.
  */
 export interface Lanes {
   readonly vectored: boolean;
@@ -54,7 +54,7 @@ export const windowBounds = ({ image, window, stride, before }: PoolingGeometry,
     )
     .join("\n");
 
-/** Returns WGSL of the index of the vector at `(image n, row, column, channel)` of images of `rows × columns`. */
+/** Returns WGSL of the vector index at `(image n, row, column, channel)`, for images of `rows × columns`. */
 export const vectorIndex = (
   n: string,
   row: string,
@@ -76,8 +76,8 @@ export const beatsFunction = ({ float, word, flag }: Lanes): string => wgsl`
 `;
 
 /**
- * Returns WGSL that declares the range of the windows that contain row `y` (column `x`) of the image, as `first_i`,
- * `end_i`, `first_j`, `end_j`. Windows after the last are omitted.
+ * Returns WGSL that declares the ranges of the windows that contain an image pixel: `first_i` … `end_i` for row `y`,
+ * and `first_j` … `end_j` for column `x`. Windows after the last are omitted.
  */
 export const windowsOver = ({ positions, window, stride, before }: PoolingGeometry, y: string, x: string): string =>
   (

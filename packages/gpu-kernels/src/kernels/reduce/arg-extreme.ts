@@ -8,8 +8,8 @@ import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
 import { keyFunction, keyKindOf } from "./order-keys.ts";
 
 /**
- * Returns the fold to the largest key and its first position. No two states are equal in this order, so states can be
- * combined in any order.
+ * Returns the fold that keeps the largest key and its first position. No two states are equal in this order, so states
+ * can be combined in any order.
  */
 const argFold = (which: "max" | "min"): Fold => ({
   label: `arg${which}`,
@@ -40,8 +40,8 @@ const positionSink: Sink = {
 };
 
 /**
- * Returns the plan of the position of the largest or smallest element along the middle dimension of [outer, size,
- * inner]: the first position if several elements are equal, or if there are several NaNs.
+ * Returns the plan of `argmax` or `argmin` along the middle dimension of [outer, size, inner]. If several elements are
+ * equal, or several are NaN, the result is the first position.
  */
 export const argExtremePlan = (
   which: "max" | "min",

@@ -9,7 +9,7 @@ export interface ColumnTile {
   readonly lanes: Lanes;
   readonly across: number;
   readonly down: number;
-  /** Number of tiles across a row. */
+  /** Number of tiles per row. */
   readonly blocks: number;
 }
 
@@ -36,7 +36,7 @@ export interface ColumnGeometry extends ColumnTile {
 
 const maxChain = 64 * unroll;
 
-/** Number of invocations that share the states of the parts of one sum. */
+/** Number of invocations that combine the partial states of one sum. */
 const rankedStates = 16;
 
 /**
@@ -58,8 +58,8 @@ export const columnGeometry = (
 };
 
 /**
- * Returns the geometry that combines the states of `parts` parts of `states` sums in one pass, in an order that depends
- * only on the number of parts.
+ * Returns the geometry of the pass that combines partial states, `parts` per sum, for `states` sums. The order of
+ * combination depends only on the number of parts.
  */
 export const partsGeometry = (parts: number, states: number): ColumnGeometry => {
   const lanes = states % 4 === 0 ? 4 : 1;

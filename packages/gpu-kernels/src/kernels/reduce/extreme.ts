@@ -9,8 +9,8 @@ import { type KeyKind, keyFunction, keyKindOf, minKey, unkeyFunction } from "./o
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Returns the fold to the largest key. For a minimum, keys are flipped, so that the smallest element has the largest
- * key.
+ * Returns the fold that keeps the largest key. For a minimum, keys are flipped, so that the smallest element has the
+ * largest key.
  */
 const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({
   label: `reduce-${which}`,
@@ -19,7 +19,8 @@ const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({
 });
 
 /**
- * Returns a binding of elements as bits, and WGSL of `fn bits_at(at: u32)`, which returns the bits of `lanes` elements.
+ * Returns a binding that contains elements as bits, and WGSL of `fn bits_at(at: u32)`, which returns the bits of
+ * `lanes` elements.
  */
 export const elementBits = (dtype: DType, lanes: Lanes): { readonly binding: Binding; readonly code: string } => {
   const packed = elementsPerWord(dtype) > 1;
@@ -73,9 +74,9 @@ const packPass = (count: number, kind: "byte" | "bool", flip: boolean, keys: Bin
 });
 
 /**
- * Returns the plan of the maximum or minimum over `steps`, computed as the maximum of keys, so that NaN is treated as
- * in the reference, and the result has exactly the bits of an element. Reads all data once. Byte dtypes need an
- * additional pass, because complete words must be written.
+ * Returns the plan of the maximum or minimum over `steps`. The plan computes the maximum of keys, so that NaN is
+ * treated as in the reference, and the result has exactly the bits of an element. Reads all data once. Byte dtypes need
+ * an additional pass, because complete words must be written.
  */
 export const extremePlan = (
   which: "max" | "min",

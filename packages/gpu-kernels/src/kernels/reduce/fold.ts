@@ -7,7 +7,7 @@ export type Lanes = 1 | 4;
 /** Number of invocations per workgroup. Every device supports this number. */
 export const workgroupSize = 256;
 
-/** One word of a fold's state. */
+/** One 32-bit word of a fold's state. */
 export interface Field {
   readonly name: string;
   readonly type: "f32" | "u32";
@@ -129,7 +129,7 @@ export const treeText = (
   `;
 };
 
-/** States between passes, as one memory block per field. */
+/** Memory blocks for states between passes, one block per field. */
 export type StateBlocks = readonly BindingSource[];
 
 const stateBindings = (

@@ -13,7 +13,7 @@ const software: DeviceFacts = { ...minimalDevice, software: true };
 const exact = { absolute: 0, relative: 0 };
 
 /**
- * Shapes that cover all code paths: short rows, rows of one workgroup and of several workgroups, starts between
+ * Shapes that cover all code paths: short rows, rows for one workgroup and for several workgroups, starts between
  * registers, narrow, wide and split columns, chains of reductions.
  */
 const shapes: readonly (readonly [shape: Shape, dims: readonly number[]])[] = [

@@ -11,7 +11,7 @@ export interface RowGeometry {
   readonly perRow: number;
   /** Number of workgroups per row; more than 1 only if `perRow` is the size of a workgroup. */
   readonly parts: number;
-  /** Number of registers that each of the workgroups of a row reads. */
+  /** Number of registers that each workgroup of a row reads. */
   readonly chunk: number;
 }
 
@@ -31,7 +31,7 @@ const maxChain = 64 * unroll;
 export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => {
   const lanes = size % 4 === 0 ? 4 : 1;
   const registers = Math.max(1, size / lanes);
-  // One loop iteration per invocation.
+  // Each invocation should run a single loop iteration.
   const perRow = Math.min(workgroupSize, powerOfTwoAbove(registers / (unroll + 1)));
   if (perRow < workgroupSize) return { lanes, perRow, parts: 1, chunk: registers };
   const most = Math.max(1, Math.floor(registers / (workgroupSize * unroll)));
@@ -41,7 +41,7 @@ export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => 
 };
 
 /**
- * Folds each of `rows` rows of `size` elements, in registers of `lanes` elements. The state of part p of row r is
+ * Folds each of `rows` rows with `size` elements, in registers of `lanes` elements. The state of part p for row r is
  * written to `p · rows + r`. Reads all data once.
  */
 export const rowsPass = (

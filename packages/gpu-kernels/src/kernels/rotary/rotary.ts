@@ -17,9 +17,10 @@ const word = 2 ** 32;
 const fraction = (x: number): number => x - Math.floor(x);
 
 /**
- * Returns three words per pair i: its frequency `base^(−2i/D) / 2π` in turns per position, as two words after the
- * binary point, and its angle at `offset` in turns, as one word. Position times frequency, modulo one turn, is then an
- * integer product, whose rounding error does not grow with the position. No table of all positions is needed.
+ * Returns three words per pair i. The first two words are its frequency `base^(−2i/D) / 2π` in turns per position, as a
+ * 64-bit binary fraction. The third word is its angle at `offset`, in turns, as a 32-bit binary fraction. Position
+ * times frequency, modulo one turn, is then an integer product, whose rounding error does not grow with the position.
+ * No table of all positions is needed.
  */
 const frequencies = (half: number, { base, offset }: RotaryParams): Uint32Array => {
   const words = new Uint32Array(3 * half);
@@ -32,9 +33,9 @@ const frequencies = (half: number, { base, offset }: RotaryParams): Uint32Array 
 };
 
 /**
- * Returns the plan that rotates the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`. One
- * invocation processes up to `rowsEach` rows of one position, and computes their common angle once. If D/2 is a
- * multiple of 4, each invocation processes four pairs.
+ * Returns the plan that rotates the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`, for
+ * position t and row width D. One invocation processes up to `rowsEach` rows of one position, and computes their common
+ * angle once. If D/2 is a multiple of 4, each invocation processes four pairs.
  *
  * Error of an angle: 2⁻³² turns. Flops: 3 per element, and about 40 per angle.
  */

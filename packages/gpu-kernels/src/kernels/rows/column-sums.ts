@@ -3,14 +3,15 @@ import { vectorFunctions } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Column sums of several terms over all rows, in two steps with a fixed order: within blocks of rows, then over blocks.
+ * Sums of several terms over all rows, per column, in two steps with a fixed order: within blocks of rows, then over
+ * blocks.
  */
 export interface ColumnSums {
   readonly width: 1 | 2 | 4;
   /** Number of vectors (of `width` floats) per row. */
   readonly columns: number;
   readonly blocks: number;
-  /** Index of the scratch block with the sums of the blocks: `values[block][term][column]`. */
+  /** Index of the scratch block that holds the block sums, `values[block][term][column]`. */
   readonly partials: number;
   readonly outputs: readonly number[];
 }

@@ -28,10 +28,12 @@ export interface NormKind {
  */
 const farFromZero = "16.0";
 
-/** Returns WGSL of x̂ of vector `id`, up to the rounding error of the mean. */
+/** Returns WGSL of x̂, the normalized x, for vector `id`. The rounding error of the mean is not corrected. */
 const normal = ({ centred }: NormKind, id: string): string => (centred ? `(x${id} - center) * rstd` : `x${id} * rstd`);
 
-/** Returns WGSL of x̂ of vector `id`, corrected with `rest`, the rounding error of the row's mean. */
+/**
+ * Returns WGSL of x̂, the normalized x, for vector `id`. `rest`, the rounding error of the row's mean, is corrected.
+ */
 const exactNormal = (kind: NormKind, id: string): string =>
   kind.centred ? `((x${id} - center) - rest) * rstd` : normal(kind, id);
 
@@ -47,9 +49,9 @@ const prologue = ({ centred }: NormKind): string => wgsl`
 `;
 
 /**
- * Returns the program of `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ. The term Σh is absent if the
- * normalization is not centred. If a row is far from zero, the rounding of its mean is a large fraction of a standard
- * deviation. `rest`, the mean of x − mean, corrects x̂.
+ * Returns the program of `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ and row length D. The term Σh is absent
+ * if the normalization is not centred. If a row is far from zero, the rounding error of its mean is a large fraction of
+ * a standard deviation. `rest`, the mean of x − mean, corrects x̂.
  *
  * @param restsAt Index of the scratch block for `rest` of each row. Absent: `rest` is not stored.
  */
@@ -107,12 +109,11 @@ export const normBackwardProgram = (kind: NormKind, restsAt?: number): RowProgra
   };
 };
 
-/** Number of floats per operand in the registers of a lane, which hold x, g, γ and the sums. */
+/** Number of floats per operand that a lane keeps in registers. The registers hold x, g, γ and the sums. */
 const floatsPerLane = 16;
 
 /**
- * Returns the number of lanes per row and the number of blocks of rows, or undefined if a row does not fit in
- * registers.
+ * Returns the number of lanes per row and the number of row blocks, or undefined if a row does not fit in registers.
  */
 export const blockLayout = (
   rows: number,

@@ -2,12 +2,13 @@ import type { RowProgram } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * WGSL of the mean and the sum of squared deviations of each row. Each component of a lane's vectors is a separate
- * stream, which treats several vectors as one sample (Chan, Golub and LeVeque 1983, "Algorithms for computing the
- * sample variance"); sums of squares of the entries themselves would lose precision by cancellation. Entries are
- * relative to an entry of their row, `pivot`: for rows far from zero, the rounding error of a mean would be a large
- * fraction of a standard deviation. The pivot is the median of three entries, so that a single outlier is never the
- * pivot. The last step corrects the mean by the mean of the remaining deviations.
+ * WGSL of the mean and the sum of squared deviations for each row. Each component of a lane's vectors is a separate
+ * stream. Several vectors at a time are added to a stream by the method of Chan, Golub and LeVeque (1983, "Algorithms
+ * for computing the sample variance"). Plain sums of squares would lose precision by cancellation.
+ *
+ * Entries are relative to an entry of their row, `pivot`. For rows far from zero, the rounding error of a mean would
+ * otherwise be a large fraction of a standard deviation. The pivot is the median of three entries, so that a single
+ * outlier is never the pivot. The last step corrects the mean by the mean of the remaining deviations.
  */
 const moments: NonNullable<RowProgram["statistics"]> = {
   fields: ["count", "average", "squares"],

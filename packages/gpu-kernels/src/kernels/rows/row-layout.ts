@@ -59,7 +59,7 @@ export const rowLayout = (
   const largest = powerOfTwoBelow(Math.min(1024, facts.maxWorkgroupSize));
   const perLane = floats / width;
   const shared = { width, columns: vectors, shuffled };
-  // Software adapters read a row a second time from the CPU cache, and stop all lanes at a barrier.
+  // On software adapters, a row is read a second time from the CPU cache, and a barrier stops all lanes.
   if (facts.software && vectors <= shuffled * maxChain && (!keep || vectors > shuffled * perLane))
     return { ...shared, lanes: shuffled, workgroupSize: Math.max(shuffled, 64), parts: 1, kind: "streamed" };
   const isResident = keep && vectors <= perLane * Math.min(512, largest);

@@ -193,8 +193,8 @@ export const streamedPass = (program: RowProgram, layout: RowLayout, rows: numbe
 };
 
 /**
- * Returns WGSL that declares `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that
- * processes one of the `parts` of a row.
+ * Returns WGSL that declares `row`, `row_columns`, `base`, and the column range `begin` … `end` of a workgroup that
+ * processes one of the row's `parts`.
  */
 const partOf = ({ parts, columns, lanes }: RowLayout): string => {
   const each = Math.ceil(columns / parts / lanes) * lanes;
@@ -229,8 +229,8 @@ export const partialPass = (program: RowProgram, layout: RowLayout, rows: number
 };
 
 /**
- * Computes the results of a part of a row from the statistics of all parts of the row. If there is only one result per
- * row, computes the result of the complete row.
+ * Computes the results for a part of a row from the statistics of all its parts. If the program has only one result per
+ * row, computes the result for the complete row.
  */
 export const applyPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;

@@ -31,7 +31,7 @@ export interface RowProgram {
     readonly accumulate: (ids: readonly string[]) => string;
     /** WGSL expression of the lane's `State`. */
     readonly settle: string;
-    /** WGSL body of `fn join(lane: u32, own: State) -> State`, which combines the states of the lanes of a row. */
+    /** WGSL body of `fn join(lane: u32, own: State) -> State`, which combines the states of a row's lanes. */
     readonly join: string;
     /**
      * Alternative computation if all vectors of a lane are in registers: WGSL statements that end with `let state`, and
@@ -45,7 +45,7 @@ export interface RowProgram {
   readonly perRow?: string;
   /** WGSL statements that write vector `id`. Absent: the program has no results per element. */
   readonly finish?: (id: string) => string;
-  /** WGSL statements that replace `finish` after `statistics.resident`. */
+  /** Replacement for `finish` after `statistics.resident`, as WGSL statements. */
   readonly finishResident?: (id: string) => string;
 }
 
@@ -79,7 +79,7 @@ const bindingOf = ({ name, per, source, type = "f32" }: RowOperand, access: "rea
   access,
 });
 
-/** Returns the bindings of the operands that `code` uses. */
+/** Returns the bindings of the program's operands that `code` uses. */
 export const operandBindings = ({ inputs, outputs }: RowProgram, code: string, width: 1 | 2 | 4): Binding[] => {
   const type = width === 1 ? "array<f32>" : `array<vec${width}<f32>>`;
   return [

@@ -1,7 +1,7 @@
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Lanes of a row: `lanes` adjacent invocations (a power of two) of a workgroup, and the number of adjacent invocations
+ * Lanes of a row: `lanes` adjacent invocations (a power of two) in a workgroup, and the number of adjacent invocations
  * that can exchange values by subgroup shuffles.
  */
 export interface RowLanes {
@@ -67,8 +67,8 @@ const reduction = (
     const groups = entries / fanIn;
     shared.push(`var<workgroup> ${name}_groups: array<${type}, ${(workgroupSize / lanes) * groups}>;`);
     const [row, own] = [`(lane / ${lanes}u)`, `lane % ${lanes}u`];
-    // The next call writes the first array after this barrier, and the second array after the first barrier of that
-    // call.
+    // No barrier is needed at the end: the next call writes the first array after this barrier, and the second array
+    // after its own first barrier.
     lines.push(wgsl`
       if (${own} < ${groups}u) {
         ${serial(`${name}_shared`, `${row} * ${entries}u + (${own}) * ${fanIn}u`, fanIn, type, combine)}
@@ -96,8 +96,8 @@ const reduction = (
 const sum = (a: string, b: string): string => `${a} + ${b}`;
 
 /**
- * Returns the WGSL of those of the functions `row_sum`, `row_sum2` (of pairs) and `row_max` that `code` calls.
- * `row_max` accepts numbers and infinities, but not NaN.
+ * Returns the WGSL of the functions `row_sum`, `row_sum2` (of pairs) and `row_max`, if `code` calls them. `row_max`
+ * accepts numbers and infinities, but not NaN.
  */
 export const rowReductions = (code: string, layout: RowLanes): string[] => [
   /\brow_sum\(/.test(code) ? reduction("row_sum", "f32", sum, layout) : "",

@@ -221,8 +221,8 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     ] as const) {
       const call = callOf(op, rows, columns);
       const expected = reference(call, specsOf(call).outputs);
-      // A sum of many terms of both signs has a rounding error proportional to the magnitude of its terms, not of the
-      // sum.
+      // The rounding error of a sum with many terms of both signs is proportional to the magnitude of the terms, not of
+      // the sum.
       const wide = { absolute: 1e-5 * Math.sqrt(rows), relative: 3e-5 };
       for (const [name, facts] of Object.entries(factsToRun)) {
         const plan = planOf(call, facts);

@@ -138,8 +138,8 @@ export const logSoftmaxBackwardProgram: RowProgram = {
 };
 
 /**
- * Returns the program of `logsumexp(logits) − logits[label]`, and of the row's maximum and sum of exponentials (NaN if
- * the softmax is undefined). Reads the logits once. The result is NaN if the label is not a class.
+ * Returns the program that computes, for each row, `logsumexp(logits) − logits[label]`, the maximum, and the sum of
+ * exponentials (NaN if the softmax is undefined). Reads the logits once. The loss is NaN if the label is not a class.
  */
 export const crossEntropyProgram = (classes: number): RowProgram => ({
   label: "cross-entropy",

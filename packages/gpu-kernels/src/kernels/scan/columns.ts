@@ -13,8 +13,8 @@ export interface ColumnScan extends ReductionStep {
 }
 
 /**
- * Segments of a column: `segments` segments of `length` elements. Each invocation sums one segment of a register of
- * columns.
+ * Segments of a column: `segments` segments of `length` elements. Each invocation sums one segment, for one register of
+ * adjacent columns.
  */
 interface Segments {
   readonly lanes: Lanes;
@@ -23,8 +23,8 @@ interface Segments {
 }
 
 /**
- * Minimum and maximum segment length in elements. The maximum bounds the rounding error of the sums of one invocation,
- * the minimum bounds the number of passes of small tensors.
+ * Minimum and maximum segment length in elements. The maximum bounds the rounding error of sums within an invocation,
+ * the minimum bounds the number of passes for small tensors.
  */
 const [minLength, maxLength] = [32, 512];
 

@@ -4,13 +4,13 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Number of vectors of four per invocation. */
+/** Number of 4-element vectors per invocation. */
 const vectorsPerLane = 4;
 
 /** Number of elements per workgroup. */
 export const prefixSumBlock: number = lanes * vectorsPerLane * 4;
 
-/** Passes of a prefix sum, and bytes of the scratch blocks that they use. */
+/** Passes of a prefix sum, and the size in bytes of each scratch block. */
 export interface PrefixSum {
   readonly passes: readonly Pass[];
   readonly scratch: readonly number[];
@@ -23,7 +23,7 @@ const numbers = (name: string, source: BindingSource, access: Binding["access"])
   access,
 });
 
-/** Sums blocks: `sums[b]` is the sum of block b. */
+/** Sums each block: `sums[b]` is the sum of block b. */
 const reducePass = (source: BindingSource, sums: BindingSource, blocks: number): Pass => ({
   label: "prefix sum: sums of blocks",
   bindings: [numbers("source", source, "read"), { name: "sums", type: "array<u32>", source: sums, access: "write" }],

@@ -42,8 +42,8 @@ const each = (registers: number, line: (j: number) => string): string[] =>
   Array.from({ length: registers }, (_, j) => line(j));
 
 /**
- * Returns WGSL of `fn load(row, v)`, which returns register v of a row in the order of the scan, with zeros after the
- * end of the row, and of `row`, `tile` and `rank` of an invocation.
+ * Returns WGSL that declares the invocation's `row`, `tile` and `rank`, and `fn load(row, v)`, which returns register v
+ * of a row in scan order, with zeros after the end of the row.
  */
 const loadText = ({ type, rows, size, reverse }: RowScan, { lanes, perRow, tiles }: Tile): string => {
   const vector = laneType(type, lanes);

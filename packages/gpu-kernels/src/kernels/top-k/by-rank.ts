@@ -9,9 +9,9 @@ import { wgsl } from "../../wgsl.ts";
 export const maxRankedSize: number = workgroupSize;
 
 /**
- * Selects the largest elements of short rows, such as the gates of a mixture of experts: one invocation per element
- * counts the elements before it in the order, which is its rank. size² comparisons per row, one barrier if sorted and
- * two otherwise, for any k.
+ * Selects the largest elements of short rows, such as the gates in a mixture of experts. One invocation per element
+ * computes the element's rank, the number of elements that precede it. Cost for any k: size² comparisons per row, one
+ * barrier if sorted and two otherwise.
  */
 export const byRankPass = ({ rows, size, k, by }: Selection, sorted: boolean): Pass => {
   const perRow = powerOfTwoAbove(size);

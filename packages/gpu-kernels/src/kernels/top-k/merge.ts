@@ -4,7 +4,7 @@ import { beforeText, elementsBinding, type Selection, type Winners, winnerBindin
 import { sortTile } from "./tile-sort.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Number of results per invocation. */
+/** Number of merged results per invocation. */
 const each = sortTile / workgroupSize;
 
 /**

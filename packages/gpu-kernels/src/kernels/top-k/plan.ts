@@ -52,8 +52,8 @@ const usesOneWorkgroup = ({ rows, size }: Selection, facts: DeviceFacts): boolea
   size <= 4096 || rows >= (facts.software ? 8 : 256);
 
 /**
- * Returns the plan that selects the k largest elements of each row, in order of rank or of position. The comment of
- * each pass states its cost.
+ * Returns the plan that selects each row's k largest elements, in order of rank or of position. The comment of each
+ * pass states its cost.
  */
 export const topKPlan = (selection: Selection, sorted: boolean, facts: DeviceFacts): KernelPlan => {
   const { size, k } = selection;

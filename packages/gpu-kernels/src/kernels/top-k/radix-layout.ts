@@ -6,7 +6,7 @@ import { wgsl } from "../../wgsl.ts";
 /** Number of registers per invocation in a tile. */
 export const registers = 4;
 
-/** Tiles of the rows of a radix selection. */
+/** Tiles into which a radix selection divides rows. */
 export interface Layout {
   readonly lanes: Lanes;
   /** Number of registers per row. */
@@ -37,8 +37,8 @@ export const keySizes = (
 });
 
 /**
- * Returns WGSL of `fn keys_at(row, v) -> <keys>`, which returns the keys of register v of a row, and `fn is_there(v) ->
- * <bools>`, which returns whether each element of the register belongs to the row.
+ * Returns WGSL of two functions. `fn keys_at(row, v) -> <keys>` returns the keys in register v of a row.
+ * `fn is_there(v) -> <bools>` returns whether each element of the register belongs to the row.
  */
 export const keysText = ({ by, size }: Selection, { lanes }: Layout): string => {
   const ends = lanes === 4 && size % 4 !== 0;

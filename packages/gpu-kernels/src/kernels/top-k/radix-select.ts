@@ -7,10 +7,10 @@ import { compactPass, tileCountPass } from "./radix-tiles.ts";
 import type { Selection, Winners } from "./selection.ts";
 
 /**
- * Returns the passes of a selection from long rows, with many workgroups per row: three rounds of counting and picking
- * find the k-th largest key, the counts of tiles become the positions of their winners, and the winners are copied.
- * Reads all data five times, writes the winners once. Results do not depend on the schedule, because only counts are
- * added with atomics.
+ * Returns the passes of a selection from long rows, with many workgroups per row. Three rounds of counting and picking
+ * find the k-th largest key. The counts per tile become the positions of winners, and the winners are copied. Reads all
+ * data five times, writes the winners once. Results do not depend on the schedule, because only counts are added with
+ * atomics.
  */
 export const radixSelectPasses = (
   selection: Selection,

@@ -32,7 +32,7 @@ export const state = (source: BindingSource, access: "read" | "write"): Binding 
 /** Returns the offset of the states of the previous round. */
 const statesBefore = (rows: number, round: number): number => Math.max(0, round - 1) * rows;
 
-/** Clears the bins of all rounds. */
+/** Clears the bins for all rounds. */
 export const clearPass = (bins: BindingSource, words: number): Pass => ({
   label: "top-k, clear bins",
   bindings: [{ name: "bins", type: "array<vec4<u32>>", source: bins, access: "write" }],

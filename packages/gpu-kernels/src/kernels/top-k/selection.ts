@@ -3,7 +3,7 @@ import type { KeyKind } from "../reduce/order-keys.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Selection of the `k` largest elements of each row of [rows, size]. NaN is largest, and among equal keys, lower
+ * Selection of the `k` largest elements in each row of [rows, size]. NaN is largest, and among equal keys, lower
  * positions come first.
  */
 export interface Selection {
