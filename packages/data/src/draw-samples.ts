@@ -48,7 +48,7 @@ export const sampleClasses = (samples: DrawnSamples): Int32Array | undefined => 
 };
 
 /**
- * Returns the number of samples to draw from each class, proportional to its size; `total` over all classes.
+ * Returns the number of samples to draw from each class, proportional to the class size. The numbers add up to `total`.
  *
  * @param spared Number of samples of each class that are not drawn if enough other samples exist.
  */
@@ -60,7 +60,7 @@ const quotas = (counts: ReadonlyMap<number, number>, total: number, spared: 0 | 
   });
   let left = total - shares.reduce((sum, { quota }) => sum + quota, 0);
   const byRest = shares.toSorted((a, b) => b.rest - a.rest || a.label - b.label);
-  // The last round is needed if most classes have a single sample.
+  // The second round ignores `spared`, because most classes may have a single sample.
   for (const kept of [spared, 0])
     for (const share of byRest)
       if (left > 0 && share.quota + kept < share.count && share.quota <= (share.count * total) / all) {

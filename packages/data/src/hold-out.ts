@@ -8,8 +8,9 @@ import { DataError } from "./errors.ts";
  *
  * @param fraction Fraction to hold out, in (0, 1), rounded down to whole samples; at least one sample is held out.
  * @param options `name`: name of the data in errors; `classes`: class of each sample (see `sampleClasses`). Without
- * classes, samples are drawn from all samples.
- * @throws ArgumentError for another fraction. @throws DataError for fewer than two samples.
+ * `classes`, samples are drawn regardless of class.
+ * @throws ArgumentError for another fraction.
+ * @throws DataError for fewer than two samples.
  */
 export const holdOut = <Some extends DrawnSamples>(
   samples: Some,

@@ -25,7 +25,7 @@ export interface Records {
   readonly fields: { readonly [path: string]: Field };
 }
 
-/** Number of samples and specs of one sample, which determine the layout of a batch. */
+/** Number of samples, and tensor specs of one sample, which determine the batch layout. */
 export interface SampleSpecs {
   readonly count: number;
   readonly fields: { readonly [name: string]: TensorSpec };

@@ -54,7 +54,7 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
       if (wasCached) numCached++;
       const image = target.subarray(first + i * imageBytes, first + (i + 1) * imageBytes);
       // The random key depends on the requested sample, so that an image that replaces several damaged images is
-      // augmented differently for each.
+      // augmented differently for each damaged image.
       if (epochAugmentation === undefined) cropCenter(pixels, decodedSize, image, size);
       else {
         const { augmentation, seed, epoch } = epochAugmentation;
@@ -69,8 +69,9 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
 };
 
 /**
- * Returns the function that fills batches. @param damaged Called for each damaged image that is replaced by another
- * image.
+ * Returns the function that fills batches with `samples`.
+ *
+ * @param damaged Called for each damaged image that is replaced by another image.
  */
 export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => void): BatchFiller =>
   isEncoded(samples)

@@ -13,9 +13,7 @@ import type { BatchOrder, PrefetchInput, PrefetchMessage } from "./prefetch-work
 export interface BatchThreadOptions {
   /** Maximum number of batches assembled ahead of the consumer. */
   readonly slots: number;
-  /**
-   * Called once for each damaged image that is replaced by another image, in the first thread that finds the damage.
-   */
+  /** Called once for each damaged image that is replaced by another image, even if several threads find the damage. */
   readonly damaged: (image: DamagedImage) => void;
 }
 
@@ -80,9 +78,9 @@ export class BatchThread {
   }
 
   /**
-   * Waits until `count` batches after the current one are ready.
+   * Waits until the next `count` batches are ready.
    *
-   * @returns the error if these batches will never be ready.
+   * @returns undefined when the batches are ready, or the error because of which they will never be ready.
    */
   async ahead(count: number): Promise<Error | undefined> {
     const { control } = this.slots;

@@ -52,9 +52,9 @@ export interface ImageDecoder {
   readonly version: string;
   /**
    * Decodes one image to u8 [rows, columns, channels]. Applies the EXIF orientation, replaces transparency by black,
-   * and uses only the first frame of an animation. Colors are those of the file, as in Pillow: color profiles are
-   * ignored, CMYK is converted with Pillow's formula, and gray is luma. For damaged bytes, rejects with the decoder's
-   * reason in one line; if memory is insufficient, rejects with a DataError.
+   * and uses only the first frame of an animation. Converts colors as Pillow does: color profiles are ignored, CMYK is
+   * converted with Pillow's formula, and gray is luma. For damaged bytes, rejects with the decoder's reason in one
+   * line. If memory is insufficient, rejects with a DataError.
    */
   decode(bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array>;
 }
@@ -78,10 +78,10 @@ const reasonOf = (error: Error): string => {
 };
 
 /**
- * Resolves package `sharp`.
+ * Returns a decoder that uses package `sharp`.
  *
  * @param from File URL of the module from which the package is resolved.
- * @throws DataError with the command that installs it.
+ * @throws DataError with the install command if the package is missing.
  */
 export const sharpDecoder = (from: string): ImageDecoder => {
   const sharp = requirePackage(readerPackages.images, from) as Sharp;

@@ -9,7 +9,8 @@ import { requireMemory } from "./require-memory.ts";
  * cached image is a hit in each epoch. LRU eviction would have fewer hits, because it evicts the images that are needed
  * next.
  *
- * @param maxBytes Maximum size of the cache in bytes. @param count Number of images.
+ * @param maxBytes Maximum size of the cache in bytes.
+ * @param count Number of images.
  * @throws DataError if memory is insufficient.
  */
 export const imageCache = (maxBytes: number, imageBytes: number, count: number): ImageCache => {

@@ -106,7 +106,9 @@ export const damagedImage = (name: string, cause: Error): DataError =>
  */
 export const isShortOfMemory = (cause: unknown): boolean => cause instanceof DataError;
 
-/** Creates the error for a data set without a usable image. @param why Reason for one of the images. */
+/**
+ * Creates the error for a data set without a usable image. @param why Reason why one of the images cannot be decoded.
+ */
 export const noSoundImage = (source: ImageSource, count: number, why?: string): DataError =>
   new DataError(
     `${imageLocation(source, 0)}: none of ${count} images can be decoded${why === undefined ? "" : ` (${why})`}; restore them`,

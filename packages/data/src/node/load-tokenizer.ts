@@ -11,7 +11,7 @@ import { requirePackage } from "./optional-package.ts";
 import { contentOf, withSpecialTokens } from "./special-tokens.ts";
 import { withinTime } from "./within-time.ts";
 
-/** Name of the tokenizer file in a folder of Hugging Face's layout. */
+/** Name of the tokenizer file in Hugging Face's folder layout. */
 export const tokenizerFile = "tokenizer.json";
 const configFile = "tokenizer_config.json";
 
@@ -38,12 +38,12 @@ interface TokenizerOfPackage {
  * backtracking may take hours for a few characters.
  */
 const baseMilliseconds = 5000;
-/** Timeout per character, in milliseconds: a hundredth of the usual speed. */
+/** Timeout per character, in milliseconds. Allows a hundredth of the usual speed. */
 const millisecondsPerCharacter = 0.1;
 
 /**
- * Describes the regular expressions of a `tokenizer.json`, for errors, because one of them may backtrack exponentially.
- * Returns an empty string if there are none.
+ * Returns a part of the timeout error that shows a regular expression of a `tokenizer.json`, because regular
+ * expressions may backtrack exponentially. Returns an empty string if the file contains no regular expression.
  */
 const patternsIn = (description: object): string => {
   const found: string[] = [];
@@ -84,8 +84,8 @@ const keepByteOrderMarks = (decoder: DecoderOfPackage | null): void => {
 };
 
 /**
- * Whether decoding removes spaces before punctuation, as in transformers 5. Only WordPiece decoding does, because
- * WordPiece tokens do not contain spaces. Byte-pair and unigram tokens contain the spaces of a text.
+ * Whether decoding removes spaces before punctuation, as in transformers 5. Only WordPiece decoding removes them,
+ * because WordPiece tokens do not contain spaces. Byte-pair and unigram tokens contain the spaces of a text.
  */
 const cleansUpSpaces = (tokenizer: Readonly<Record<string, unknown>>, config: Readonly<Record<string, unknown>>) =>
   (tokenizer["model"] as { readonly type?: unknown } | undefined)?.type === "WordPiece" &&
@@ -133,7 +133,8 @@ export const loadTokenizer = (location: string, from: string): Tokenizer => {
     text.length,
     "reading the file",
     () => {
-      // The description now contains the special tokens; the package accepts them here only as a list of texts.
+      // `description` already contains the special tokens, and the package accepts only texts as
+      // `additional_special_tokens`.
       const made = new TokenizerOfFile(description, { ...config, additional_special_tokens: [] });
       keepByteOrderMarks(made.decoder);
       let size = 0;

@@ -65,8 +65,8 @@ const storedBatches = (samples: Samples, order: TrainingOrder | EvaluationOrder)
 };
 
 /**
- * Yields all batches of an evaluation after each message. Nothing is read before the message, because the files may
- * change between evaluations.
+ * Waits for messages, and yields all evaluation batches after each message. No sample is read before the message,
+ * because the files may change between evaluations.
  */
 async function* evaluationFillings(
   { count }: Samples,

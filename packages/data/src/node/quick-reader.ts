@@ -65,8 +65,8 @@ const numAsyncReads = 100;
 type Quick = <Result>(sync: () => Result | Promise<Result>, pooled: () => Promise<Result>) => Promise<Result>;
 
 /**
- * Returns a function that works on this thread while calls are fast, and asynchronously for some calls after a slow
- * one.
+ * Returns a function that works on this thread while calls are fast. After a slow call, the next calls work
+ * asynchronously.
  */
 export const syncOrPooled = (slowAfter: number = slowAfterMilliseconds): Quick => {
   let numLeft = 0;

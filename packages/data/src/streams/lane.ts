@@ -44,13 +44,19 @@ interface Block<Of> {
   readonly order: Int32Array;
 }
 
-/** Number of the random stream of shuffles within blocks under a seed, different from that of shuffles of shards. */
+/**
+ * Value folded into the seed's key to get the random stream for shuffles within blocks. Shuffles of shards use another
+ * value.
+ */
 const blockStream = 0xb10c;
 
 const blockOrder = (seed: number, lane: number, block: number, size: number): Int32Array =>
   permutation(foldInKey(foldInKey(foldInKey(randomKey(seed).data, blockStream), lane), block), size);
 
-/** Returns a function from an ordinal, counted over all passes, to a shard. Each pass has a different random order. */
+/**
+ * Returns a function that converts a shard's ordinal, counted over all passes, to its index. Each pass visits the
+ * shards in a different random order.
+ */
 const shardAt = (seed: number, numShards: number): ((ordinal: number) => number) => {
   let known: { readonly epoch: number; readonly order: Int32Array } | undefined;
   return (ordinal) => {
