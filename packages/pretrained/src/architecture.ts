@@ -6,7 +6,7 @@ export type Config = Readonly<Record<string, unknown>>;
 /** Permutation of dimensions: dimension i of our tensor is dimension `order[i]` of the tensor in the file. */
 export type DimOrder = readonly number[];
 
-/** Permutation for the weight of a linear layer, which is [out, in] in the file and [in, out] here. */
+/** Permutation for the weight of a linear layer, which is [out, in] in the file and [in, out] in the model. */
 export const transposed: DimOrder = [1, 0];
 
 /**
@@ -23,7 +23,10 @@ export interface Head {
    * Matches the paths of parameters outside of the head that are initialized if the checkpoint does not contain them.
    */
   readonly initialisedIfMissing?: RegExp;
-  /** Matches the names in files of tensors of any head, which are dropped when the head is replaced. */
+  /**
+   * Matches the names of head tensors in files, for heads of all types. These tensors are dropped when the head is
+   * replaced.
+   */
   readonly dropped: RegExp;
 }
 
@@ -33,7 +36,7 @@ export interface Opened {
   readonly params: readonly NameRow[];
   /** Name rows of the model's state, such as running statistics. Default: none. */
   readonly state?: readonly NameRow[];
-  /** Prefix of most tensor names in a checkpoint with a head, which is omitted in a checkpoint without a head. */
+  /** Prefix of most tensor names in a checkpoint with a head. A checkpoint without a head omits the prefix. */
   readonly prefix?: string;
   /** Names of additional tensors that a file may contain. They are not loaded. */
   readonly carried?: readonly RegExp[];
@@ -41,7 +44,7 @@ export interface Opened {
   readonly copies?: ReadonlyMap<string, string>;
   /** Classification head, which can be replaced. Absent: the model has no classification head. */
   readonly head?: Head;
-  /** Names in old files, with the current names. */
+  /** Parts of tensor names in old files, with their current replacements. */
   readonly renamed?: readonly (readonly [old: RegExp, now: string])[];
 }
 
@@ -49,11 +52,11 @@ export interface Opened {
 export interface Architecture {
   /** Builds the model of a configuration. @throws PretrainedError for a configuration that is not supported. */
   open(config: Config, options: OpenOptions): Opened;
-  /** Name, in the field `architectures`, of the model with a classification head. Absent: there is no such model. */
+  /** Value of the field `architectures` for the model with a classification head. Absent: no such model exists. */
   readonly classifier?: string;
 }
 
 export interface OpenOptions {
-  /** Recomputation in the backward pass, as in the options of the models. Default: none. */
+  /** Activations that the backward pass recomputes, as in the model options. Default: none. */
   readonly recompute?: "none" | "blocks";
 }

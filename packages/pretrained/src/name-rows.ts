@@ -13,7 +13,7 @@ export const untransposed = (path: string, name: string): NameRow[] => weightAnd
 
 /**
  * Permutation for the weight of a convolution, which is [out, in, height, width] in the file and [height, width, in,
- * out] here.
+ * out] in the model.
  */
 const kernel: DimOrder = [2, 3, 1, 0];
 

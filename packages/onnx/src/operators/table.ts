@@ -5,7 +5,7 @@ import { products } from "./products.ts";
 import { rows } from "./rows.ts";
 
 /**
- * Additional reasons why some operators have no emitter, by operator name. Operators without an entry simply have no
+ * Reasons why some operators have no emitter, by operator name. An operator without emitter and without entry has no
  * ONNX equivalent.
  */
 export const unwritten: ReadonlyMap<string, string> = new Map([

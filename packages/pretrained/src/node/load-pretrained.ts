@@ -70,7 +70,9 @@ const openNamed = async (path: string): Promise<SafetensorsFile> => {
 };
 
 /**
- * Returns the locations of all tensors, by tensor name. @throws PretrainedError if the index does not match the files.
+ * Returns the locations of all tensors, by tensor name.
+ *
+ * @throws PretrainedError if the index does not match the files.
  */
 const locationsOf = async (folder: string, opened: SafetensorsFile[]): Promise<ReadonlyMap<string, TensorLocation>> => {
   const { files, index } = await filesOf(folder);
@@ -136,11 +138,13 @@ const readTensors = async (
  * Loads a checkpoint from a folder in Hugging Face's layout: `config.json`, and `model.safetensors` or several files
  * with `model.safetensors.index.json`. Weights of f32, f16 and bf16 become f32, exactly.
  *
- * Dropout rates of the configuration belong to the original training; they are kept, but not applied.
+ * Dropout rates stay in the configuration, but are not applied, because they belong to the original training.
  *
  * Cost: each tensor is read once. Additional memory: twice the largest tensor.
+ *
  * @throws PretrainedError for a folder that is not a checkpoint, an unsupported architecture or setting, and tensors
- * that are missing, unexpected or of another shape, with their numbers. SafetensorsError for a damaged file.
+ * that are missing, unexpected or of another shape.
+ * @throws SafetensorsError for a damaged file.
  * @example const { model, params, state } = await loadPretrained<LlamaParams>("checkpoints/llama");
  */
 export const loadPretrained = async <Params = unknown, State = unknown>(
@@ -159,12 +163,12 @@ export const loadPretrained = async <Params = unknown, State = unknown>(
 };
 
 /**
- * Loads the weights of a checkpoint for a model with a new head: all weights except those of the head, f32, by path in
- * `{ params, state }`. The checkpoint may have a head of any type, or no head.
+ * Loads the weights of a checkpoint for a model with a new head: all weights outside the head, f32, by path in `{
+ * params, state }`. The checkpoint may have a head of any type, or no head.
  *
  * @param config Configuration of the new model, see `withNewHead`.
  * @throws PretrainedError like `loadPretrained`, and for a configuration without a classification head.
- * SafetensorsError.
+ * @throws SafetensorsError for a damaged file.
  */
 export const loadBody = async (folder: string, config: Config): Promise<ReadonlyMap<string, NdArray>> => {
   const opened = openConfig(config);
