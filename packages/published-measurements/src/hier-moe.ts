@@ -1,4 +1,4 @@
-/** Published fit of the time of an all-to-all: start-up time, and time per byte that a rank sends. */
+/** Published linear fit of all-to-all times: start-up time, and time per byte that a rank sends. */
 interface PublishedAllToAll {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
