@@ -62,9 +62,9 @@ type Unary = (x: Tensor) => Tensor;
 type Binary = (a: Tensor, b: Tensor) => Tensor;
 
 const exact: Tolerance = { absolute: 0, relative: 0 };
-/** One rounding to f32. */
+/** Tolerance for one rounding to f32. */
 const rounded: Tolerance = { absolute: 1e-45, relative: 6e-8 };
-/** About two units in the last place. */
+/** Tolerance of about two units in the last place of f32. */
 const elementary: Tolerance = { absolute: 1e-37, relative: 3e-7 };
 
 const special = [
@@ -92,7 +92,9 @@ const special = [
   -Infinity,
   NaN,
 ];
-/** All special values, and enough others that the length is not a multiple of any vector or tile. */
+/**
+ * Returns all special values, `extra`, and random values. The length is not a multiple of any SIMD vector or tile size.
+ */
 const adversarial = (scale: number, extra: readonly number[] = []): NdArray =>
   NdArray.from([
     ...special,
@@ -268,7 +270,10 @@ const binaryRows: readonly BinaryRow[] = [
   ).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["i32", "u32"], tolerance: exact })),
 ];
 
-/** Ends of each range, zero, NaN and infinities; every value is paired with every other. */
+/**
+ * Edge values by dtype: ends of the range, zero, NaN and infinities. Binary operators are tested on all pairs of these
+ * values.
+ */
 const edges: { readonly [D in DType]: readonly number[] } = {
   f32: [0, -0, 1, -1, 1.5, -2.25, 3e4, -1e-30, Infinity, -Infinity, NaN],
   f16: [0, -0, 1, -1.5, 65504, 2 ** -24, 2 ** -14, -Infinity, Infinity, NaN],
@@ -361,7 +366,7 @@ const selections = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((dtype
   },
 ]);
 
-/** Values between the ranges of the integer dtypes, at ties of the 16-bit floats, and beyond both. */
+/** Values between and beyond the ranges of the integer dtypes, and at or near rounding ties of the 16-bit floats. */
 const castable = [
   0.4, 0.5, -0.6, 1.5, 254.9, 255.5, 256, -1.5, 300.7, 2049, 2051, 65519.9, 65520, 1e-8, 3e-8, 6.1e-5, 5.96e-8,
   1.00390625, 1.01171875, 2147483520, 2147483648, 4294967040, 5e9, -5e9,
@@ -370,7 +375,7 @@ const castable = [
 const casts = dtypes.flatMap((from) =>
   dtypes.map((to): ConformanceCase => {
     const values = [...edges[from], ...(isFloat(from) ? castable : []), ...normalArray([300], 21, from).toNumbers()];
-    // The reference computes f32 in f64, in which an integer needs no rounding.
+    // The reference computes f32 in f64, which represents all 32-bit integers without rounding.
     return {
       op: "cast",
       name: `${from} to ${to}`,

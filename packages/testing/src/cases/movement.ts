@@ -14,7 +14,10 @@ import {
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray } from "../seeded.ts";
 
-/** One row per dtype of a function of one tensor. Moving data preserves every bit, so the results must be equal. */
+/**
+ * Returns one row per dtype for a function of one tensor. Moving data preserves every bit, so the results must be
+ * equal.
+ */
 const perDtype = (
   op: string,
   name: string,
@@ -30,7 +33,7 @@ const perDtype = (
     tolerance: { absolute: 0, relative: 0 },
   }));
 
-/** An f32 row with its gradient; the gradient of a broadcast is a sum and may round. */
+/** Returns an f32 row with a gradient check. The gradient of a broadcast is a sum, which may round. */
 const differentiated = (
   op: string,
   name: string,
@@ -202,7 +205,7 @@ const concats: readonly (readonly [name: string, shapes: readonly Shape[], dim: 
   ["vectors", [[1], [5], [2]], 0],
 ];
 
-/** A vector that is computed by a kernel: the columns of a matrix. */
+/** Returns a vector that a kernel computes: the concatenated columns of a matrix. */
 const columns = (x: Tensor): Tensor => reshape(transpose(x), [-1]);
 
 const reshapes: readonly (readonly [name: string, from: Shape, to: Shape])[] = [
@@ -249,7 +252,8 @@ export const movementCases: readonly ConformanceCase[] = [
       inputs: [normalArray([3, 5], 1, dtype), normalArray([3, 2], 2, dtype)],
     }),
   ),
-  // Computed operands may be placed in the result directly; the others start within its words.
+  // Kernels may write computed operands directly into the result. Operands after an odd length begin inside a 32-bit
+  // word of the result.
   ...dtypes.map(
     (dtype): ConformanceCase => ({
       op: "concat",
