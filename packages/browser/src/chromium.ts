@@ -69,8 +69,8 @@ export const openChromium = async ({ adapter = "best", flags = [] }: ChromiumOpt
   return chromium.launch({
     executablePath,
     headless: true,
-    // Chromium's sandbox needs user namespaces, which containers rarely allow; only this project's own pages are
-    // loaded.
+    // Chromium's sandbox needs user namespaces, which containers rarely allow. The sandbox is not needed, because only
+    // this project's pages are loaded.
     chromiumSandbox: false,
     args: [...adapterFlags[adapter], ...flags],
   });

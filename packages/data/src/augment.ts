@@ -13,7 +13,7 @@ export interface Augmentation {
   readonly flip: boolean;
   /** Range of the random regions that are cropped and resized. Absent: no resized crop. */
   readonly resizedCrop?: ResizedCrop | undefined;
-  /** Range of random color changes. Absent: colors stay unchanged. */
+  /** Range of random color changes. Absent: no color changes. */
   readonly jitter?: ColourJitter | undefined;
 }
 

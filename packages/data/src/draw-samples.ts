@@ -20,7 +20,7 @@ const chosenField = (field: Field, indices: Int32Array): Field => {
 const chosenFields = (fields: Records["fields"], indices: Int32Array): Records["fields"] =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, chosenField(field, indices)]));
 
-/** Returns the samples `indices`, in that order. Encoded images stay in their files; all other fields are copied. */
+/** Returns the samples `indices`, in that order. Encoded images are not copied. All other fields are copied. */
 export const chosenSamples = <Some extends DrawnSamples>(samples: Some, indices: Int32Array): Some => {
   if (!isEncoded(samples)) return { count: indices.length, fields: chosenFields(samples.fields, indices) } as Some;
   const { firstImage, order } = samples;

@@ -15,9 +15,9 @@ export interface Decoding {
    */
   readonly fit: "cover" | "contain" | "stretch";
   /**
-   * Size in pixels to which images are resized before the center crop of `size`; at least `size`. Replaces `fit`. A
-   * number is the length of the shorter side and preserves the aspect ratio. [rows, columns] stretches the image.
-   * Pixels equal the results of Hugging Face's image processors. Absent: `fit` applies.
+   * Size in pixels to which images are resized before the center crop of `size`. Must be at least `size`. Replaces
+   * `fit`. A number is the length of the shorter side and preserves the aspect ratio. [rows, columns] stretches the
+   * image. Pixels equal the results of Hugging Face's image processors. Absent: `fit` applies.
    */
   readonly resize?: number | readonly [number, number] | undefined;
   /**
@@ -57,7 +57,7 @@ export interface ImageSource {
   readonly manifest?: { readonly file: string; readonly lines: Int32Array<SharedArrayBuffer> } | undefined;
 }
 
-/** Decoded images kept in memory, shared by all image sources of a data set and by all threads. */
+/** Decoded images in memory, shared by all image sources of a data set and by all threads. */
 export interface ImageCache {
   /** Pixels of all cached images, concatenated. */
   readonly pixels: Uint8Array<SharedArrayBuffer>;
@@ -116,7 +116,7 @@ export interface EncodedRecords {
 /** Samples in memory, or in files from which they are read on demand. */
 export type Samples = Records | EncodedRecords | FileWindows;
 
-/** Whether samples are images that stay encoded and are decoded on demand. */
+/** Whether samples are images that are decoded on demand. */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
 /** Whether samples are windows of tokens that are read from a file on demand. */

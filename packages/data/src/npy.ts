@@ -20,7 +20,7 @@ export interface NpyHeader {
 export const npyPrefixBytes = 12;
 
 /**
- * Maximum size of a header in bytes. NumPy also rejects longer headers by default; usual headers have a few hundred
+ * Maximum size of a header in bytes. NumPy also limits the header size by default. Usual headers have a few hundred
  * bytes.
  */
 const maxHeaderBytes = 64 * 1024;

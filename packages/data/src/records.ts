@@ -14,7 +14,7 @@ export interface Field {
 
 /**
  * Samples as strided views of memory, such as separate images and labels, or overlapping windows of one text. Plain
- * data, so that it can be posted to workers; with a SharedArrayBuffer, all threads share one copy.
+ * data, so that it can be posted to workers. With a SharedArrayBuffer, all threads share one copy.
  */
 export interface Records {
   readonly count: number;

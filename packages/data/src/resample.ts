@@ -144,8 +144,8 @@ interface Exports {
 
 const pageBytes = 2 ** 16;
 /**
- * Padding in bytes after pixels; at least the number of bytes that are read or written past the last pixel. Also the
- * alignment of allocations.
+ * Padding after pixels in bytes. Must be at least the number of bytes that are read or written past the last pixel.
+ * Also the alignment of allocations.
  */
 const paddingBytes = 16;
 
@@ -182,8 +182,8 @@ export class Resampler {
   }
 
   /**
-   * Resizes a part of an image. Each target pixel is a weighted mean of the source pixels within the support of the
-   * filter; `nearest` uses the pixel at the center. Bitwise equal to Pillow's `image.resize((columns, rows), filter,
+   * Resizes a part of an image. Each target pixel is a weighted mean of the source pixels within the filter's support.
+   * `nearest` uses the source pixel at the center. Bitwise equal to Pillow's `image.resize((columns, rows), filter,
    * box)`.
    *
    * Cost: each pixel of the box contributes to about 2·support target columns, and each intermediate pixel to as many
@@ -192,7 +192,7 @@ export class Resampler {
    * @param size Number of rows and columns of the resized part.
    * @param box Part of the image to resize; must not be empty. Default: the complete image.
    * @param filter Default: bilinear.
-   * @param shown Number of rows and columns of the center crop to compute; half of the omitted rows and columns,
+   * @param shown Number of rows and columns of the center crop to compute. Half of the omitted rows and columns,
    * rounded down, precede the crop. Default: `size`.
    * @returns the center crop, u8 [rows, columns, 3]: a view of the image if nothing changes, otherwise memory that is
    * valid until the next call.

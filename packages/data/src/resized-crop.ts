@@ -61,7 +61,7 @@ const neighbours = (to: number, from: number, begin: number): readonly (readonly
   });
 
 /**
- * Resizes a region of an image by bilinear interpolation between pixel centers; edge pixels are repeated outside the
+ * Resizes a region of an image by bilinear interpolation between pixel centers. Edge pixels are repeated outside the
  * region. There is no antialiasing when a region is shrunk, because a region is rarely more than twice as wide as the
  * target.
  *

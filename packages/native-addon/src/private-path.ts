@@ -35,7 +35,7 @@ const faultOf = (path: string, ownUid: number, isLast: boolean): string | undefi
 /**
  * Describes which other users can write to a file or folder. Returns undefined if only this user and root can. Parent
  * folders are also checked, because a user who can write to them can replace the path. Code is loaded only from paths
- * without other writers; ssh has the same rule. Always returns undefined on Windows, which has no such file modes.
+ * without other writers, as in ssh. Always returns undefined on Windows, which has no such file modes.
  */
 export const otherWriters = (path: string): string | undefined => {
   const ownUid = process.geteuid?.();

@@ -21,7 +21,7 @@ import { encodeModel, type OnnxGraph, type OnnxTensor, type OnnxValue, typeCode 
 
 /** A function to export, with its weights and inputs. */
 export interface OnnxSource<Weights> {
-  /** Traced function, such as the forward pass of a model; returns its results by name. */
+  /** Function to trace, such as the forward pass of a model. Returns results by name. */
   readonly fn: (weights: Weights, inputs: Readonly<Record<string, Tensor>>) => Readonly<Record<string, Tensor>>;
   /** Tree of arrays that become part of the model. Each array is named by its path in the tree. */
   readonly weights: MapTree<Weights, Tensor, NdArray>;
@@ -31,7 +31,7 @@ export interface OnnxSource<Weights> {
    */
   readonly inputs: Readonly<Record<string, TensorSpec>>;
   /**
-   * Batch size, prepended to the shape of each input; `dynamic`: any batch size. Absent: the shapes of the inputs are
+   * Batch size, prepended to the shape of each input. `dynamic`: any batch size. Absent: the shapes of the inputs are
    * used as given.
    */
   readonly batch?: number | "dynamic";
@@ -65,8 +65,8 @@ export interface OnnxFilesOptions {
    */
   readonly weightsFile: string | ((weights: readonly Uint8Array[]) => string);
   /**
-   * Total size of the weights in bytes above which they are written to the separate file. Default: the maximum that the
-   * model's own file can contain, about 2 GiB.
+   * Total size of the weights in bytes above which they are written to the separate file. Default: the maximum size in
+   * the model's file, about 2 GiB.
    */
   readonly above?: number;
 }

@@ -16,7 +16,7 @@ const coarseFrom = 2 ** 20;
 /** Maximum size of one piece in bytes, because operating systems limit the size of one write. */
 const maxPieceBytes = 2 ** 30;
 
-/** Tensors of a model, some of which are stored in a separate file. */
+/** Tensors of a model. Some tensors are stored in a separate file. */
 export interface ExternalData {
   readonly initialisers: ReadonlyMap<string, OnnxTensor>;
   /** Content of the separate file, in order: views of the tensors, with zeros between tensors for alignment. */

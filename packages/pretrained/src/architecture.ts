@@ -11,7 +11,7 @@ export const transposed: DimOrder = [1, 0];
 
 /**
  * Path of a parameter, its name in files, and the permutation of its dimensions if file and model differ. A `*` matches
- * a number; the numbers in the path and in the name correspond in order.
+ * a number. The numbers in the path and in the name correspond in order.
  */
 export type NameRow = readonly [path: string, name: string, order?: DimOrder];
 
@@ -34,7 +34,7 @@ export interface Head {
 export interface Opened {
   readonly model: Model;
   readonly params: readonly NameRow[];
-  /** Name rows of the model's state, such as running statistics. Default: none. */
+  /** Names of the model's state, such as running statistics, in files. Default: no state. */
   readonly state?: readonly NameRow[];
   /** Prefix of most tensor names in a checkpoint with a head. A checkpoint without a head omits the prefix. */
   readonly prefix?: string;

@@ -12,7 +12,7 @@ const line = (startup: number, perUnit: number): PublishedLine => ({
 
 /** A GPU cluster of the paper, with its fits. */
 interface Testbed {
-  /** Number of GPUs per node; these GPUs share each expert. */
+  /** Number of GPUs per node. Each expert is sharded over the GPUs of a node. */
   readonly gpusPerNode: number;
   readonly matrixProduct: PublishedLine;
   readonly allToAll: PublishedLine;

@@ -109,7 +109,7 @@ export interface FactorSizes {
   readonly inputTriangles: number;
   readonly outputSquares: number;
   readonly outputTriangles: number;
-  /** Number of weights of the layers with factors, including the bias of the last layer, in millions. */
+  /** Number of weights in layers with factors, including the last layer's bias, in millions. */
   readonly parameters: number;
 }
 

@@ -20,8 +20,8 @@ export interface MeasuredBackend extends Backend {
 }
 
 /**
- * Communicator of a group of two ranks, of which only rank 0 exists. Rank 1 is assumed to contribute the same values as
- * rank 0, so each sum is twice the input. Results are written only after `gate` resolves.
+ * Communicator for two ranks. Only rank 0 exists. Rank 1 is assumed to contribute the same values as rank 0, so each
+ * sum is twice the input. Results are written only after `gate` resolves.
  */
 class LateGroup implements Communicator {
   readonly rank = 0;

@@ -22,7 +22,7 @@ export const storageTolerance: { readonly [D in "f16" | "bf16"]: Tolerance } = {
   bf16: { absolute: 2 ** -133, relative: 2 * unitRoundoff.bf16 },
 };
 
-/** Default tolerance per storage dtype: the rounding error of one operation; integers and bools must be equal. */
+/** Default tolerance per storage dtype: the rounding error of one operation. Integers and bools must be equal. */
 export const defaultTolerance: { readonly [D in DType]: Tolerance } = {
   f32: { absolute: 1e-5, relative: 1e-5 },
   ...storageTolerance,

@@ -117,7 +117,8 @@ const transposes = [false, true].flatMap((transposeA) =>
   [false, true].map((transposeB) => ({ transposeA, transposeB })),
 );
 
-// 70 rows exceed a tile of 64. Sums exceed the block of 512 terms; one case has a single column.
+// 70 rows exceed a tile of 64. Sums with 600 and 1100 terms exceed the block of 512 terms. One case has a single
+// column.
 const products: readonly RowCase[] = [
   ...transposes.flatMap((options) => [
     productRows(70, 37, 21, options),

@@ -16,8 +16,8 @@ export const seeded = (seed: number): (() => number) => {
 };
 
 /**
- * Draws standard normal values, rounded to `dtype`. Integers are values times 5, rounded; unsigned integers are
- * magnitudes. Bools are true for positive values.
+ * Draws standard normal values, rounded to `dtype`. Integers are normal values times 5, rounded. Unsigned integers are
+ * their magnitudes. Bools are true for positive values.
  */
 export const normalArray = (shape: Shape, seed = 1, dtype: DType = "f32"): NdArray => {
   const random = seeded(seed);

@@ -19,8 +19,8 @@ export interface EpochAugmentation {
 }
 
 /**
- * Writes the samples `indices` into `target`, as `writeBatch` does. Batches complete in the order of the requests, but
- * the samples of later batches may be read earlier.
+ * Writes the samples `indices` into `target`, as `writeBatch` does. Concurrent calls complete in the order in which
+ * they were made, but samples of a later batch may be read before an earlier batch is complete.
  *
  * @returns the number of images that came from the cache.
  */

@@ -52,7 +52,7 @@ export class BatchThread {
       {
         workerData: input,
         name: "skein-prefetch",
-        resourceLimits: { maxYoungGenerationSizeMb: 4 }, // only short-lived views; keeps the thread's memory small and constant
+        resourceLimits: { maxYoungGenerationSizeMb: 4 }, // suffices for short-lived views; keeps memory small
       },
     );
     this.worker.on("message", (message: PrefetchMessage) => {
@@ -72,7 +72,7 @@ export class BatchThread {
     Atomics.notify(this.slots.control, controlWord.produced);
   }
 
-  /** Starts to assemble the batches of one more evaluation. No batch is assembled before the first call. */
+  /** Starts to assemble the batches of the next evaluation. No evaluation batch is assembled before the first call. */
   beginEvaluation(): void {
     this.worker.postMessage("begin");
   }
@@ -80,7 +80,7 @@ export class BatchThread {
   /**
    * Waits until the next `count` batches are ready.
    *
-   * @returns undefined when the batches are ready, or the error because of which they will never be ready.
+   * @returns undefined when the batches are ready, or the error that prevents these batches.
    */
   async ahead(count: number): Promise<Error | undefined> {
     const { control } = this.slots;

@@ -65,7 +65,7 @@ export const dataPackageFolder = (what: keyof typeof dataPackages, from: string)
 
 /** Availability of a package, with its install command if the package is missing. */
 export interface PackageFinding {
-  /** Name of the data set, or type of data, that the package is for. */
+  /** Name of the data set in the package, or type of data that the package reads. */
   readonly kind: string;
   readonly holds: string;
   readonly install?: string;

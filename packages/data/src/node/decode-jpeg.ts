@@ -10,7 +10,7 @@ import type { ImageDecoder } from "./decode-image.ts";
 import { requirePackage } from "./optional-package.ts";
 import { withinPixels } from "./pixel-budget.ts";
 
-/** Part of the package's interface used in this module. */
+/** Part of `@napi-rs/image`'s interface used in this module. */
 interface NapiImage {
   readonly Transformer: new (
     bytes: Uint8Array,

@@ -7,8 +7,8 @@ export interface EvaluationReaderOptions extends EvaluationOptions, Pick<Prefetc
 
 /**
  * Reads evaluation batches for repeated evaluations of a run, including batches of encoded samples. A worker thread
- * assembles the batches; it starts with the first evaluation and is reused. The thread reads ahead only during an
- * evaluation, so each evaluation uses the current contents of the files. Call `close` after the last evaluation;
+ * assembles the batches. The thread starts with the first evaluation and is reused. The thread reads ahead only during
+ * an evaluation, so each evaluation uses the current contents of the files. Call `close` after the last evaluation;
  * otherwise the worker thread never ends.
  */
 export class EvaluationReader {

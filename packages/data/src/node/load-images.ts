@@ -115,7 +115,7 @@ const remarksOn = (
       ]),
 ];
 
-/** Decodes images into shared memory; see `loadImageFolder`. */
+/** Decodes images into shared memory, see `loadImageFolder`. */
 export const loadFoundImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
   const decoder = imageDecoder(options.from, options.decoder ?? "sharp");
   const damaged: string[] = [];

@@ -70,14 +70,17 @@ const parseObject = (text: string, path: string): Readonly<Record<string, unknow
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Readonly<Record<string, unknown>>;
   } catch {
-    // reported below
+    // invalid JSON is reported below
   }
   throw new DataError(
     `${path} does not contain a JSON object, so it is not a ${tokenizerFile}; restore the file from another copy`,
   );
 };
 
-/** Makes a decoder keep byte order marks, as Hugging Face's tokenizers do; version 0.2 of the package drops them. */
+/**
+ * Makes a decoder keep byte order marks, as Hugging Face's tokenizers do. Version 0.2 of the package drops byte order
+ * marks.
+ */
 const keepByteOrderMarks = (decoder: DecoderOfPackage | null): void => {
   if (decoder?.text_decoder !== undefined) decoder.text_decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   decoder?.decoders?.forEach(keepByteOrderMarks);

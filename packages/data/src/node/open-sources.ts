@@ -15,7 +15,7 @@ import { imageLocation, noSoundImage } from "./image-source.ts";
 export interface LazyOptions {
   /** Size of the cache of decoded images in MB (10⁶ bytes). All threads of a process share the cache. */
   readonly cacheMegabytes: number;
-  /** Number of rows and columns of decoded images; at least the sample size. Default: the sample size. */
+  /** Number of rows and columns of decoded images. Must be at least the sample size. Default: the sample size. */
   readonly decodeSize?: readonly [number, number] | undefined;
   /** Maximum number of concurrent decodes per thread that assembles batches. Default: four per thread of libuv. */
   readonly decodesAtOnce?: number | undefined;
@@ -48,9 +48,9 @@ const decodesPerThread = 4;
 export const defaultDecodesAtOnce = (): number => decodesPerThread * decodingThreads();
 
 /**
- * Makes samples of images that stay encoded. Each image is read once, or only the metadata of its file if its digest is
- * known (see `imageDigests`). Reading shows that the file exists, and the digest identifies the data. Damaged images
- * are found only when they are decoded.
+ * Makes samples from images without decoding them. Each image is read once, or only the metadata of its file if its
+ * digest is known (see `imageDigests`). Reading shows that the file exists, and the digest identifies the data. Damaged
+ * images are found only when they are decoded.
  *
  * @throws DataError for an unreadable image.
  */

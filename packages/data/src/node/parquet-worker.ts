@@ -52,7 +52,7 @@ const post = (message: FromParquetWorker): void => port.postMessage(message);
 
 const advance = (): void => void Atomics.add(progress, 0, 1);
 
-// Decompressors with limited memory per page, because pages declare their own decompressed size.
+// Decompressors with limited memory per page, because each page declares its decompressed size.
 const bounded = Object.fromEntries(
   Object.entries(compressors).map(([codec, unpack]) => [
     codec,

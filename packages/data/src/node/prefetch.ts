@@ -29,7 +29,7 @@ export interface PrefetchOptions extends TrainingOptions {
 
 /** A batch prepared by a worker thread, and its position in the data. */
 export interface Prefetched {
-  /** Arrays that are views of a slot; valid until the next call of `next`. */
+  /** Arrays of the batch, which are views of a slot. Valid until the next call of `next`. */
   readonly batch: Batch;
   /**
    * Position of the batch. For a stream, `epoch` is the number of completed passes over all shards (minimum over this

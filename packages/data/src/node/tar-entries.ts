@@ -123,7 +123,7 @@ const paxRecords = (bytes: Uint8Array): Map<string, string> | undefined => {
   return records;
 };
 
-/** Attributes of a file, from the extended headers before it. */
+/** Attributes of a file that the preceding extended headers define. */
 interface Attributes {
   readonly name?: string | undefined;
   readonly size?: number | undefined;

@@ -5,8 +5,8 @@ import { epochOrder } from "../order.ts";
 import { shardBegin, type ShardPosition, type ShardReader } from "./shard-position.ts";
 
 /**
- * Position of a lane: beginning of the current block, and number of samples already drawn from the block. Plain data;
- * stored in checkpoints.
+ * Position of a lane: beginning of the current block, and number of samples already drawn from the block. Plain data
+ * that is stored in checkpoints.
  */
 export interface LanePosition extends ShardPosition {
   /** Ordinal of the shard in which the block begins, counted over successive passes over all shards. */
@@ -40,7 +40,7 @@ export interface Drawn<Of> {
 interface Block<Of> {
   readonly start: LanePosition;
   readonly samples: readonly Of[];
-  /** Indices of the samples of the block, in the order of drawing. */
+  /** Indices of the block's samples, in drawing order. */
   readonly order: Int32Array;
 }
 
@@ -73,9 +73,9 @@ interface Placed<Of> {
 }
 
 /**
- * An endless sequence of samples. Lane l of L reads shards l, l + L, l + 2 L, … of the passes over all shards, and
- * shuffles one block of samples at a time. The next block is read while samples are drawn from the current block, so
- * two blocks are in memory. The sequence depends only on the options and the shards.
+ * An endless sequence of samples. Shards are numbered consecutively over all passes. Lane l of L reads the shards with
+ * numbers l, l + L, l + 2 L, …, and shuffles one block of samples at a time. The next block is read while samples are
+ * drawn from the current block, so two blocks are in memory. The sequence depends only on the options and the shards.
  */
 export class Lane<Of> {
   private readonly read: ShardReader<Of>;

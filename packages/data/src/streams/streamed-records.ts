@@ -50,7 +50,7 @@ export interface SampleStream {
   readonly shuffleBuffer: number;
   /** Maximum number of shards read concurrently over all ranks. Default: 8, or the number of ranks if larger. */
   readonly shardsAtOnce?: number | undefined;
-  /** SHA-256 of the names of the shards, the sizes of local shards, and the options for making samples. */
+  /** SHA-256 over the shard names, the sizes of local shards, and the options for making samples. */
   readonly digest: string;
 }
 

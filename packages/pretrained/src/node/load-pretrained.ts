@@ -138,7 +138,7 @@ const readTensors = async (
  * Loads a checkpoint from a folder in Hugging Face's layout: `config.json`, and `model.safetensors` or several files
  * with `model.safetensors.index.json`. Weights of f32, f16 and bf16 become f32, exactly.
  *
- * Dropout rates stay in the configuration, but are not applied, because they belong to the original training.
+ * Dropout rates in the configuration are preserved but not applied, because they belong to the original training.
  *
  * Cost: each tensor is read once. Additional memory: twice the largest tensor.
  *

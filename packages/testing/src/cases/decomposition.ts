@@ -249,7 +249,7 @@ const eighRows: readonly ConformanceCase[] = [
       name,
       fn: (x) => eigenLaws(x!),
       inputs: [a],
-      // Rounding error of the largest entries, and of sums of a few dozen terms.
+      // Covers the rounding errors of the largest entries, and of sums with a few dozen terms.
       tolerance: { absolute: 5e-6 * norm, relative: 1e-5 },
     }),
   ),

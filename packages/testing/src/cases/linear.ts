@@ -46,8 +46,8 @@ const product = (
     normalArray([...batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1),
     normalArray([...batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2),
   ],
-  // Rounding errors of f32 sums of `inner` products of unit size grow like a random walk. The factor leaves room for
-  // another summation order.
+  // Rounding errors in f32 sums of `inner` products grow like a random walk. The factor leaves room for another
+  // summation order.
   tolerance: { absolute: 2e-6 * Math.max(1, Math.sqrt(inner)), relative: 1e-5 },
   ...(rows * columns * inner <= 3000 ? { gradient: [0, 1] } : {}),
 });

@@ -255,7 +255,7 @@ export const normalisationCases: readonly ConformanceCase[] = [
     ],
     tolerance: { absolute: 5e-6, relative: 5e-6 },
   },
-  // With entries at 10 000 ± 1, f32 rounds the mean by up to 5e-4 of a standard deviation; the gradient must not show
+  // With entries at 10 000 ± 1, f32 rounds the mean by up to 5e-4 standard deviations. The gradient must not contain
   // this error.
   ...[64, 65, 777, 4096, 9001].map(
     (columns): ConformanceCase => ({

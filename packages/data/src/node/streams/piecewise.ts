@@ -34,7 +34,7 @@ let isClosed = false;
 
 /**
  * Stops decompression on this thread. Must be called before another thread terminates this thread: Node.js 24 ends the
- * whole process if a thread is terminated while it starts to decompress a file.
+ * process if a thread is terminated while it starts to decompress a file.
  */
 export const closeDecompressors = (): void => {
   isClosed = true;
