@@ -69,8 +69,8 @@ export const readTable = (file: string): ShapeTable => {
 };
 
 /**
- * Returns the digest of the measured shapes, which determine all choices. The digest, together with the library's name
- * and version, identifies a table.
+ * Returns the digest of the measured shapes, which determine the decisions of `chooser`. The digest, together with the
+ * library's name and version, identifies a table.
  */
 export const tableDigest = ({ shapes }: ShapeTable): string =>
   createHash("sha256").update(JSON.stringify(shapes)).digest("hex").slice(0, 12);

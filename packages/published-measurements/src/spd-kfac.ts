@@ -16,7 +16,7 @@ export interface KfacStages {
  */
 export type PublishedForm = "d" | "mpd" | "spd";
 
-/** Published stages of a network on 64 GPUs. */
+/** Published stage times for one network on 64 GPUs. */
 interface PublishedStages {
   readonly batchPerGpu: number;
   readonly forms: Readonly<Record<PublishedForm, KfacStages>>;

@@ -10,8 +10,8 @@ export interface ConformanceCase {
   readonly inputs: readonly NdArray[];
   /**
    * Tolerance of results: |actual − reference| ≤ absolute + relative · |reference|. Default for f32: 1e-5 and 1e-5.
-   * Integers and bools must be equal. The tolerance of gradients is larger by a fixed factor (`gradientToleranceOf`), so
-   * a row whose gradient needs a larger tolerance sets `tolerance`.
+   * Integers and bools must be equal. The tolerance of gradients is larger by a fixed factor (`gradientToleranceOf`),
+   * so a row whose gradient needs a larger tolerance sets `tolerance`.
    */
   readonly tolerance?: { readonly absolute: number; readonly relative: number };
   /**

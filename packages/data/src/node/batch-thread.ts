@@ -109,7 +109,7 @@ export class BatchThread {
     return { batch, cachedImages, lanes };
   }
 
-  /** Ends the thread, even while it is working. A thread that reads a stream ends after its current read. */
+  /** Ends the thread immediately. A thread that reads a stream ends after its current read. */
   async close(): Promise<void> {
     const { control } = this.slots;
     Atomics.store(control, controlWord.closed, 1);

@@ -75,7 +75,11 @@ const readPart = async (path: string, part: FilePart): Promise<Uint8Array> => {
   return (await source).read(part.begin, part.begin + part.sizeBytes);
 };
 
-/** Reads the encoded bytes of an image. @throws DataError with the system's error code if they cannot be read. */
+/**
+ * Reads the encoded bytes of an image.
+ *
+ * @throws DataError with the system's error code if the bytes cannot be read.
+ */
 export const readImage = async (source: ImageSource, index: number): Promise<Uint8Array> => {
   try {
     const path = textAt(source.paths, index);

@@ -21,7 +21,7 @@ export interface DigestBounds {
 
 /** Default limits: at most 200 MB per file, and 1 GiB in total. */
 const ordinaryBounds: DigestBounds = { records: 2 ** 22, folderBytes: 2 ** 30 };
-/** Maximum number of records per file, even if more records are in use, because Node reads at most 2 GiB at once. */
+/** Maximum number of records in use, and so per file, because Node reads at most 2 GiB at once. */
 const maxInUse = 2 ** 25;
 /** Interval in milliseconds at which digests are saved. A killed run loses at most the work of one interval. */
 const saveEveryMilliseconds = 30_000;

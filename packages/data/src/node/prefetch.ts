@@ -106,7 +106,7 @@ export class Prefetcher {
     return { batch, position: { ...position, epoch }, lanes };
   }
 
-  /** Ends the worker thread, even while it is working. Resolves when pending decodes are done. */
+  /** Ends the worker thread without waiting for the current batch. Resolves when pending decodes are done. */
   close(): Promise<void> {
     return this.thread.close();
   }

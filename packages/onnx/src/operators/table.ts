@@ -5,8 +5,8 @@ import { products } from "./products.ts";
 import { rows } from "./rows.ts";
 
 /**
- * Reasons why some operators have no emitter, by operator name. An operator without emitter and without entry has no
- * ONNX equivalent.
+ * Reasons why some operators have no emitter, by operator name. All other operators without an emitter have no ONNX
+ * equivalent.
  */
 export const unwritten: ReadonlyMap<string, string> = new Map([
   ["grouped-matmul", "mixtures of experts are not exported; export a dense model"],

@@ -288,7 +288,8 @@ const factors = (a: Tensor): Tensor[] => {
 };
 
 /**
- * Returns Q R, Qᵀ Q, and the entries of R below the diagonal. These results can be compared for matrices of any rank.
+ * Returns Q R, Qᵀ Q, and the entries of R below the diagonal. Unlike Q and R, these results are unique for matrices of
+ * any rank.
  */
 const factorLaws = (a: Tensor): Tensor[] => {
   const { q, r } = qr(a);
