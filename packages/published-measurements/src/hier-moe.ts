@@ -21,8 +21,8 @@ interface Testbed {
   readonly gpusPerNode: number;
   readonly flat: PublishedAllToAll;
   /**
-   * Levels of links, outermost level first: links between nodes (InfiniBand), between the two sockets of a node, and
-   * between pairs of GPUs with NVLink.
+   * Levels of GPU groups, outermost level first: nodes (connected by InfiniBand), the two sockets of a node, and pairs
+   * of GPUs (connected by NVLink).
    */
   readonly levels: readonly [PublishedLevel, PublishedLevel, PublishedLevel];
 }
