@@ -72,15 +72,16 @@ export interface BuiltBlas extends BlasFiles {
   readonly library: string;
   /** Whether several threads can multiply concurrently. */
   readonly concurrent: boolean;
-  /** Number of measured shapes, and number of shapes among them that the library computes faster. */
+  /** Number of measured shapes. `faster`: number of these shapes that the library computes faster than WebAssembly. */
   readonly measured: number;
   readonly faster: number;
 }
 
 /**
- * Build the addon, and measure on this machine which shapes its BLAS computes faster. Takes about a minute on an idle
- * core. Other load slows both implementations equally, but makes the choice less certain. The folder is replaced
- * atomically: it has two complete files or its old content, even if several builds run at the same time.
+ * Builds the addon, and measures on this machine which shapes the BLAS computes faster than WebAssembly. Takes about a
+ * minute on an idle core. Other load slows both implementations equally, but makes the choice less certain. The folder
+ * is replaced atomically: it contains two complete files or its old content, even if several builds run at the same
+ * time.
  *
  * @throws BlasError `blas-missing` if there is no compiler or no BLAS, `blas-build` if the compiler fails.
  */

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** A BLAS cannot be built, loaded or used on this machine. Computations in WebAssembly do not need a BLAS. */
+/** Thrown if a BLAS cannot be built, loaded or used on this machine. Computations in WebAssembly do not need a BLAS. */
 export class BlasError extends SkeinError {
   override name = "BlasError";
 

@@ -6,13 +6,13 @@ import { type MeasuredKernel, measuredKernels } from "./measured-kernels.ts";
 import type { MeasuredShape } from "./shape-table.ts";
 
 /**
- * Limits of the runs of each shape. Runs are in pairs, one of each implementation. Pairs are repeated until they have
- * taken `seconds` in total, with a minimum and a maximum number of pairs.
+ * Limits for measuring one shape. A pair is one run in WebAssembly and one run with the BLAS. Pairs are repeated until
+ * they have taken `seconds` in total, at least `least` and at most `most` times.
  */
 const pairs = { seconds: 0.016, least: 5, most: 31 };
 
 /**
- * Prepares a kernel on one backend. The returned function runs the kernel and returns the seconds of the kernel alone.
+ * Prepares a kernel on one backend. The returned function runs the kernel and returns the kernel's duration in seconds.
  */
 const prepare = async (
   { op, fn, shapes }: MeasuredKernel,
@@ -47,10 +47,10 @@ export interface MeasureOptions {
 }
 
 /**
- * Time each kernel in WebAssembly and with a BLAS, and compare medians of pairs. The two implementations alternate, so
- * that a slow phase of the machine affects both implementations. Takes about 30 s.
+ * Measures each kernel in WebAssembly and with a BLAS, and returns the median times. The two implementations alternate,
+ * so that a slow phase of the machine affects both implementations. Takes about 30 s.
  *
- * @param open Returns the product of the BLAS, bound to a memory.
+ * @param open Returns the BLAS's matrix product function, bound to a memory.
  */
 export const measureTable = async (
   open: (memory: WasmMemory) => Sgemm,

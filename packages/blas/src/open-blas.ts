@@ -24,8 +24,9 @@ export const loadAddon = (file: string): BlasAddon => {
 };
 
 /**
- * Returns the facts that a library reports about itself. @throws BlasError `blas-missing` if the library cannot be
- * used.
+ * Returns the facts that a library reports about itself.
+ *
+ * @throws BlasError `blas-missing` if the library cannot be used.
  */
 export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts => {
   try {
@@ -38,8 +39,8 @@ export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts
 };
 
 /**
- * Find the addon and table that `buildBlas` has written: in the folder $SKEIN_BLAS, or the newest build in the cache.
- * Returns undefined if there is no build; WebAssembly then computes everything.
+ * Finds the addon and table that `buildBlas` has written: in the folder $SKEIN_BLAS, or the newest build in the cache.
+ * Returns undefined if no build exists. WebAssembly then computes everything.
  *
  * @throws BlasError `blas-missing` if $SKEIN_BLAS names a folder without an addon or a table.
  */
@@ -59,8 +60,8 @@ export const findBlas = (
 };
 
 /**
- * Returns the product of a library, bound to a memory. The address is passed only once, because a shared WebAssembly
- * memory does not move when it grows.
+ * Returns a library's matrix product function, bound to a memory. The address is passed only once, because a shared
+ * WebAssembly memory does not move when it grows.
  */
 export const openProduct = (addon: BlasAddon, library: string, memory: WasmMemory): ReturnType<BlasAddon["open"]> =>
   addon.open(library, new Uint8Array(memory.buffer));
@@ -70,7 +71,11 @@ interface MeasuredBlas extends Blas {
   readonly concurrent: boolean;
 }
 
-/** Open the BLAS that a table was measured with. @throws BlasError under the same conditions as `openBlas`. */
+/**
+ * Opens the BLAS with which a table was measured.
+ *
+ * @throws BlasError under the same conditions as `openBlas`.
+ */
 export const openMeasured = (files: BlasFiles, table: ShapeTable): MeasuredBlas => {
   const addon = loadAddon(files.addon);
   const { name, ...measured } = table.library;
@@ -95,7 +100,7 @@ export const openMeasured = (files: BlasFiles, table: ShapeTable): MeasuredBlas 
 };
 
 /**
- * Open a built BLAS, for `createCpuBackend({ blas })`. Each thread opens its own instance, and the BLAS computes in the
+ * Opens a built BLAS for `createCpuBackend({ blas })`. Each thread opens its own instance, and the BLAS computes in the
  * calling thread.
  *
  * @throws BlasError `blas-missing` if the addon or the library cannot be loaded, `blas-table` if the table is invalid,

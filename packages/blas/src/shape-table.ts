@@ -22,8 +22,8 @@ export interface ShapeTable {
   readonly library: LibraryIdentity & { readonly name: string };
   readonly shapes: readonly MeasuredShape[];
   /**
-   * Number of rows at whose multiples a product can be split; see `measureSliceRows`. Absent: unknown, so products are
-   * not split.
+   * Products can be split between rows at multiples of this number without changing results; see `measureSliceRows`.
+   * Absent: unknown, so products are not split.
    */
   readonly sliceRows?: number | undefined;
 }
@@ -69,8 +69,8 @@ export const readTable = (file: string): ShapeTable => {
 };
 
 /**
- * Returns the digest of all table content that choices depend on. The digest, together with the library's name and
- * version, identifies a table.
+ * Returns the digest of the measured shapes, which determine the decisions of `chooser`. The digest, together with the
+ * library's name and version, identifies a table.
  */
 export const tableDigest = ({ shapes }: ShapeTable): string =>
   createHash("sha256").update(JSON.stringify(shapes)).digest("hex").slice(0, 12);
@@ -90,9 +90,10 @@ const distance = (shape: Contraction, other: Contraction): number =>
   Math.log2(shape.inner / other.inner) ** 2;
 
 /**
- * Returns a function that decides by the nearest measured shape of the same operator and variant. Ties are resolved in
- * favor of the first shape in the table. Work of operators and variants that were not measured, and shapes with a size
- * of 0, are computed in WebAssembly. The result depends only on the table and the shape.
+ * Returns a function that decides whether the BLAS computes a contraction. The decision follows the nearest measured
+ * shape of the same operator and variant. Ties are resolved in favor of the first shape in the table. WebAssembly
+ * computes operators and variants that were not measured, and shapes with a size of 0. The decision depends only on the
+ * table and the shape.
  */
 export const chooser = ({ shapes }: ShapeTable): ((contraction: Contraction) => boolean) => {
   const kinds = new Map<string, MeasuredShape[]>();

@@ -16,8 +16,9 @@ const generator = (): (() => number) => {
 };
 
 /**
- * Measures, with products of many sizes, the minimum number of rows at whose multiples a library's product can be split
- * in two with bitwise identical results. Returns undefined if every candidate changes a result. Takes about a second.
+ * Returns the smallest candidate number of rows so that a product can be split in two at multiples of this number with
+ * bitwise identical results. Tests products of many sizes. Returns undefined if every candidate changes a result. Takes
+ * about a second.
  *
  * Libraries compute rows in tiles, and compute the last rows of a product with a different loop. OpenBLAS 0.3.21 on Zen
  * cores has tiles of 12 rows. Splits of the columns change results in every library.

@@ -24,7 +24,7 @@ export type BlasSurvey =
       readonly libraries: readonly string[];
     };
 
-/** Find the `buildBlas` build on this machine, and check that the build works. */
+/** Finds the `buildBlas` build on this machine, and checks that the build works. */
 export const surveyBlas = (environment: NodeJS.ProcessEnv = process.env): BlasSurvey => {
   try {
     const files = findBlas(environment);

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 
 /**
  * Names under which the loader may find a supported library, in order of preference. Debian's libblas.so.3 is a link to
- * any installed BLAS; the addon rejects libraries other than OpenBLAS, MKL and BLIS.
+ * any installed BLAS. The addon rejects libraries other than OpenBLAS, MKL and BLIS.
  */
 export const libraryNames: readonly string[] =
   process.platform === "darwin"

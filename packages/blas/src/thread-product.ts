@@ -9,8 +9,8 @@ interface ThreadProductData {
 }
 
 /**
- * Open the product of a library in a helper thread. Helper threads of `@skein/cpu-kernels` import this file by its URL
- * and call this function.
+ * Opens a library's matrix product function in a helper thread. Helper threads of `@skein/cpu-kernels` import this file
+ * by its URL and call this function.
  */
 export const openInThread = ({ addon, library }: ThreadProductData, memory: WasmMemory): Sgemm =>
   openProduct(loadAddon(addon), library, memory);

@@ -14,10 +14,10 @@ const isExecutable = (path: string): boolean => {
 };
 
 /**
- * Finds Chromium on this machine: the file of CHROMIUM_PATH, or the first of the usual names in the folders of PATH and
- * `/usr/bin`.
+ * Finds Chromium on this machine: the file that CHROMIUM_PATH names, or the first file with a usual name in the folders
+ * of PATH and in `/usr/bin`.
  *
- * @returns path of Chromium; undefined if it was not found.
+ * @returns path of Chromium; undefined if Chromium was not found.
  * @throws Error if CHROMIUM_PATH is not an existing file, instead of choosing another browser.
  */
 export const findChromium = (env: Readonly<Record<string, string | undefined>> = process.env): string | undefined => {
@@ -69,8 +69,8 @@ export const openChromium = async ({ adapter = "best", flags = [] }: ChromiumOpt
   return chromium.launch({
     executablePath,
     headless: true,
-    // Chromium's sandbox needs user namespaces, which containers rarely allow; only this project's own pages are
-    // loaded.
+    // Chromium's sandbox needs user namespaces, which containers rarely allow. The sandbox is not needed, because only
+    // this project's pages are loaded.
     chromiumSandbox: false,
     args: [...adapterFlags[adapter], ...flags],
   });

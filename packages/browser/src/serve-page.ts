@@ -17,8 +17,8 @@ const isolation: Readonly<Record<string, string>> = {
 };
 
 /**
- * Bundles a folder that contains an `index.html`, using its `vite.config.ts` if there is one, and serves the bundle on
- * a free loopback port, cross-origin isolated.
+ * Bundles a folder that contains an `index.html`, using the folder's `vite.config.ts` if it exists. Serves the bundle
+ * on a free loopback port as a cross-origin isolated page.
  *
  * @param isolated whether to send the isolation headers. False serves the page without shared memory. Default: true.
  */

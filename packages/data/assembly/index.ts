@@ -12,7 +12,7 @@ function pixelAt(place: usize): v128 {
   return i32x4.extend_low_i16x8_u(i16x8.extend_low_i8x16_u(v128.load_zero<u32>(place)));
 }
 
-/** Converts four sums to four bytes in the lowest lane. */
+/** Converts eight fixed-point sums to eight bytes, clamped to 0–255, in the lowest 64-bit lane. */
 // @ts-ignore: decorator
 @inline
 function bytesOf(low: v128, high: v128): v128 {
@@ -21,8 +21,9 @@ function bytesOf(low: v128, high: v128): v128 {
 }
 
 /**
- * Resamples rows of three-byte pixels: each of `target` pixels in a row is a weighted sum of up to `taps` pixels. Its
- * entry in `first` is the first pixel, its entry in `count` the number of pixels.
+ * Resamples rows of three-byte pixels. Each of the `target` result pixels per row is a weighted sum of up to `taps`
+ * source pixels. For each result pixel, `first` contains the index of the first source pixel, and `count` the number of
+ * source pixels.
  */
 export function acrossColumns(
   from: usize, rows: usize, columns: usize, to: usize, target: usize, taps: usize, first: usize, count: usize, weights: usize,
@@ -41,8 +42,9 @@ export function acrossColumns(
 }
 
 /**
- * Resamples lines of `lineBytes` bytes: each of `target` lines is a weighted sum of up to `taps` lines. Its entry in
- * `first` minus `firstLine` is the first line, its entry in `count` the number of lines.
+ * Resamples lines of `lineBytes` bytes. Each of the `target` result lines is a weighted sum of up to `taps` source
+ * lines. For each result line, `first` contains the index of the first source line, and `count` the number of source
+ * lines. The line at `from` has index `firstLine`.
  */
 export function acrossRows(
   from: usize, firstLine: usize, lineBytes: usize, to: usize, target: usize, taps: usize, first: usize, count: usize, weights: usize,

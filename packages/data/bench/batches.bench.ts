@@ -12,7 +12,7 @@ import {
 } from "../src/index.ts";
 import { Prefetcher } from "../src/node.ts";
 
-/** Allocates bytes in memory shared by both threads. */
+/** Returns test bytes in memory that this thread and the prefetching worker share. */
 const shared = (count: number): Uint8Array => {
   const bytes = new Uint8Array(new SharedArrayBuffer(count));
   for (let i = 0; i < count; i++) bytes[i] = (i * 7919) % 251;

@@ -5,9 +5,10 @@ import { DataError } from "./errors.ts";
 import { byteRecords, type Records } from "./records.ts";
 
 /**
- * Makes samples from arrays without a copy: later writes to an array also change batches. The first dimension of each
- * array is the number of samples; other dimensions and the dtype may be any. Arrays form a tree of objects and lists,
- * with names at its root. A field of the records is named by the path of its array, such as `query.tokens`.
+ * Makes samples that share the memory of arrays, so later writes to an array also change batches. The first dimension
+ * of each array is the number of samples. Other dimensions and the dtype are arbitrary. Arrays form a tree of objects
+ * and lists, with names at its root. The path of an array, such as `query.tokens`, is the name of its field in the
+ * records.
  *
  * @throws DataError if arrays have different numbers of samples, or if there are no arrays.
  * @example const pairs = arrayRecords({ query: { tokens, lengths }, document: pixels });

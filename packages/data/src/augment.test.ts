@@ -6,7 +6,7 @@ import { augmentationWord } from "./random-draw.ts";
 const sizes = fc.tuple(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 3));
 const keys = fc.tuple(fc.nat(), fc.nat({ max: 50 }), fc.nat({ max: 1000 }));
 
-/** Augments an image whose pixels are all different, and none of which is black. */
+/** Augments an image whose pixels are all different and not black. */
 const changed = (
   size: readonly [number, number, number],
   augmentation: { readonly cropPadding: number; readonly flip: boolean },

@@ -11,9 +11,9 @@ export interface Augmentation {
   readonly cropPadding: number;
   /** Whether images are mirrored left to right with probability 1/2. */
   readonly flip: boolean;
-  /** Range of random regions that are cropped and resized. Absent: no such crop. */
+  /** Range of the random regions that are cropped and resized. Absent: no resized crop. */
   readonly resizedCrop?: ResizedCrop | undefined;
-  /** Range of random color changes. Absent: colors stay unchanged. */
+  /** Range of random color changes. Absent: no color changes. */
   readonly jitter?: ColourJitter | undefined;
 }
 
@@ -21,14 +21,14 @@ export interface Augmentation {
 export type ImageSize = readonly [rows: number, columns: number, channels: number];
 
 /**
- * Number of the random stream of augmentations under a seed, different from the streams of shuffles, weights and
- * dropout.
+ * Value folded into the seed's key to get the random stream for augmentations. Shuffles, weights and dropout use other
+ * values.
  */
 const augmentationStream = 0xa06;
 
 /**
- * Returns the random key of a sample in an epoch, two words. The key does not depend on ranks or on the order of
- * training.
+ * Returns the random key for a sample in an epoch, two u32 words. The key does not depend on ranks or on the training
+ * order.
  */
 export const augmentationKey = (seed: number, epoch: number, sample: number): readonly [number, number] =>
   foldInKey(foldInKey(foldInKey(randomKey(seed).data, augmentationStream), epoch), sample);
@@ -65,7 +65,7 @@ const mirror = (image: Uint8Array, [rows, columns, channels]: ImageSize): void =
 };
 
 /**
- * Writes an image in the form used for evaluation: its center crop if the image is larger than `size`.
+ * Writes the center crop of an image, as used for evaluation. An image smaller than `size` is padded with black.
  *
  * @param source u8 of `sourceSize`.
  * @param target u8 of `size`. Must not overlap `source`.
@@ -74,8 +74,8 @@ export const cropCenter = (source: Uint8Array, sourceSize: ImageSize, target: Ui
   cutOut(source, sourceSize, target, size, { down: 0, right: 0 });
 
 /**
- * Writes an augmented image: cropped or shifted, then mirrored, then with changed colors. Each change uses its own
- * words of the key's random stream, so that no change affects the random numbers of another change.
+ * Writes an augmented image: cropped or shifted, then mirrored, then with changed colors. Each change draws from
+ * separate words of the key's random stream, so its random numbers do not depend on the other changes.
  *
  * @param source u8 of `sourceSize`.
  * @param target u8 of `size`. Must not overlap `source`.
@@ -102,7 +102,7 @@ export const augmentImage = (
 };
 
 /**
- * Augments the images, field `inputs`, of a batch written by `writeBatch`.
+ * Augments in place the images (field `inputs`) of a batch that `writeBatch` has written.
  *
  * @param indices Indices of the batch's samples.
  */

@@ -63,7 +63,7 @@ export interface EvaluationIndices extends Omit<EvaluationBatch, "batch"> {
   readonly indices: Int32Array;
 }
 
-/** Yields the sample indices of the batches of `evaluationBatches`, for `count` samples. */
+/** Yields the sample indices for each batch of `evaluationBatches`, for `count` samples. */
 export function* evaluationIndices(
   count: number,
   { batchSize, rank, worldSize, evenly = false }: EvaluationOptions,

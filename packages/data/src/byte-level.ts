@@ -18,9 +18,9 @@ export const byteCharacters: readonly string[] = ((): string[] => {
 })();
 
 /**
- * Pre-tokenization of GPT-2: English contractions, runs of letters, of digits and of other characters, each with an
- * optional leading space, and runs of white space. White space is defined by Unicode's property, as in Hugging Face's
- * tokenizers; `\s` would differ.
+ * Matches the words of GPT-2's pre-tokenization: English contractions, runs of letters, digits or other characters with
+ * an optional leading space, and runs of white space. Uses Unicode's White_Space property instead of `\s`, as Hugging
+ * Face's tokenizers do.
  */
 const word =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;

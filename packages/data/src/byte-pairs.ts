@@ -8,14 +8,14 @@ export interface BytePairs {
   readonly tokens: readonly string[];
   /** Merges, in the order in which they were learned and must be applied. */
   readonly merges: readonly (readonly [left: string, right: string])[];
-  /** Number of occurrences of each pair when it was merged. Never increases. */
+  /** Number of occurrences of each pair when it was merged, in the order of `merges`. The numbers never increase. */
   readonly counts: readonly number[];
 }
 
 export interface BytePairOptions {
   /** Maximum vocabulary size, including the 256 byte tokens. */
   readonly vocabulary: number;
-  /** Minimum number of occurrences of a pair that is merged. Default: 2. */
+  /** Minimum number of occurrences for a pair to be merged. Default: 2. */
   readonly minimumCount?: number;
 }
 
@@ -41,8 +41,8 @@ interface Entry {
 }
 
 /**
- * Whether one entry is merged before another: higher count first; with equal counts, lower token ids first, as in
- * Hugging Face's trainer.
+ * Whether `one` is merged before `other`. The higher count is merged first. With equal counts, the lower token ids are
+ * merged first, as in Hugging Face's trainer.
  */
 const isBefore = (one: Entry, other: Entry): boolean => {
   if (one.count !== other.count) return one.count > other.count;
@@ -109,16 +109,15 @@ const maxVocabulary = 2 ** 24;
 
 /**
  * Learns byte pairs: repeatedly merges the most frequent pair of tokens into a new token. Ties are resolved by token
- * ids, so that equal words lead to equal tokens on each machine.
+ * ids in the order of Hugging Face's `BpeTrainer`, so that equal words lead to equal tokens on each machine. Source:
+ * Sennrich, Haddow and Birch 2016, Neural Machine Translation of Rare Words with Subword Units, ACL.
  *
- * Cost: counts are updated incrementally and a heap returns the next pair, so the time of a merge depends on the words
- * that contain the pair, not on the whole text: O(C log C) for C changes of counts, at most one change per merge per
- * character of each distinct word.
+ * Cost: O(C log C) for C count changes. A merge changes at most one count per character of each distinct word that
+ * contains the pair. The time of a merge does not depend on the other words, because counts are updated incrementally
+ * and a heap returns the next pair.
  *
  * @param wordCounts Number of occurrences of each word. Words consist of byte-level characters (see `byteCharacters`).
- * @throws ArgumentError for a vocabulary smaller than the 256 byte tokens, or too large. Source: Sennrich, Haddow and
- * Birch 2016, Neural Machine Translation of Rare Words with Subword Units, ACL; the order of ties is that of Hugging
- * Face's `BpeTrainer`.
+ * @throws ArgumentError for a vocabulary smaller than the 256 byte tokens, or too large.
  * @example
  * ```ts
  * const { tokens, merges } = learnBytePairs(new Map([["abab", 10], ["ab", 5]]), { vocabulary: 258 });

@@ -25,7 +25,7 @@ const orders: readonly (readonly Change[])[] = [
 const greyOf = (image: Uint8Array, at: number, channels: number): number =>
   channels === 3 ? Math.floor(0.2989 * image[at]! + 0.587 * image[at + 1]! + 0.114 * image[at + 2]!) : image[at]!;
 
-/** Interpolates or extrapolates between another value and the image's own value. Returns a byte. */
+/** Returns `factor` · `own` + (1 − `factor`) · `other`, clamped and rounded to a byte. */
 const blended = (own: number, other: number, factor: number): number =>
   Math.round(Math.min(Math.max(factor * own + (1 - factor) * other, 0), 255));
 
@@ -36,13 +36,14 @@ const meanGrey = (image: Uint8Array, channels: number): number => {
 };
 
 /**
- * Changes the colors of an image in place. Each change computes x ← f·x + (1 − f)·y with one factor f; y is black for
- * brightness, the mean gray of the image for contrast, and the pixel's own gray for saturation. The order of the
- * changes is random. A gray image has no saturation.
+ * Changes the colors of an image in place. Each change computes x ← f·x + (1 − f)·y for each value x, with one random
+ * factor f. y is black for brightness, the mean gray of the image for contrast, and the gray of the pixel for
+ * saturation. The order of the changes is random. Saturation does not change a gray image. Results are rounded.
+ * torchvision truncates them, which darkens images by half a level per change.
  *
- * @param image Image, u8 [rows, columns, channels], with 1 or 3 channels. Values are rounded. torchvision truncates,
- * which darkens images by half a level per change. Source: `ColorJitter` and `adjust_brightness`, `adjust_contrast`,
- * `adjust_saturation` of torchvision 0.14, on bytes.
+ * Source: `ColorJitter` and `adjust_brightness`, `adjust_contrast`, `adjust_saturation` of torchvision 0.14, on bytes.
+ *
+ * @param image Image, u8 [rows, columns, channels], with 1 or 3 channels.
  */
 export const jitterColours = (
   image: Uint8Array,

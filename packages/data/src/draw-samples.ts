@@ -20,7 +20,7 @@ const chosenField = (field: Field, indices: Int32Array): Field => {
 const chosenFields = (fields: Records["fields"], indices: Int32Array): Records["fields"] =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, chosenField(field, indices)]));
 
-/** Returns the samples `indices`, in that order. Encoded images stay in their files; all other fields are copied. */
+/** Returns the samples `indices`, in that order. Encoded images are not copied. All other fields are copied. */
 export const chosenSamples = <Some extends DrawnSamples>(samples: Some, indices: Int32Array): Some => {
   if (!isEncoded(samples)) return { count: indices.length, fields: chosenFields(samples.fields, indices) } as Some;
   const { firstImage, order } = samples;
@@ -53,7 +53,7 @@ export const sampleClasses = (samples: DrawnSamples): Int32Array | undefined => 
 };
 
 /**
- * Returns the number of samples to draw from each class, proportional to its size; `total` over all classes.
+ * Returns the number of samples to draw from each class, proportional to the class size. The numbers add up to `total`.
  *
  * @param spared Number of samples of each class that are not drawn if enough other samples exist.
  */
@@ -65,7 +65,7 @@ const quotas = (counts: ReadonlyMap<number, number>, total: number, spared: 0 | 
   });
   let left = total - shares.reduce((sum, { quota }) => sum + quota, 0);
   const byRest = shares.toSorted((a, b) => b.rest - a.rest || a.label - b.label);
-  // The last round is needed if most classes have a single sample.
+  // The second round ignores `spared`, because most classes may have a single sample.
   for (const kept of [spared, 0])
     for (const share of byRest)
       if (left > 0 && share.quota + kept < share.count && share.quota <= (share.count * total) / all) {

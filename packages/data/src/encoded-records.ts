@@ -4,27 +4,26 @@ import type { Field, Records } from "./records.ts";
 import type { ResamplingFilter } from "./resampling-filters.ts";
 import type { TextTable } from "./text-table.ts";
 
-/** How images of any size are converted to samples of one size. */
+/** Options for decoding images of any size to samples of one size. */
 export interface Decoding {
   /** Number of rows and columns of the decoded image. */
   readonly size: readonly [number, number];
   /** Number of channels: 3, RGB, or 1, gray. */
   readonly channels: 1 | 3;
   /**
-   * How an image with another aspect ratio is fitted: cropped to fill (cover), padded with black (contain), or
-   * stretched.
+   * Treatment of images with another aspect ratio: crop to fill (`cover`), pad with black (`contain`), or `stretch`.
    */
   readonly fit: "cover" | "contain" | "stretch";
   /**
-   * Size to which images are resized before the center crop of `size` is taken; replaces `fit`. At least `size`. A
-   * number is the length of the shorter side, and the aspect ratio is kept; [rows, columns] stretches the image. Pixels
-   * are equal to those of Hugging Face's image processors. Absent: `fit` applies.
+   * Size in pixels to which images are resized before the center crop of `size`. Must be at least `size`. Replaces
+   * `fit`. A number is the length of the shorter side and preserves the aspect ratio. [rows, columns] stretches the
+   * image. Pixels equal the results of Hugging Face's image processors. Absent: `fit` applies.
    */
   readonly resize?: number | readonly [number, number] | undefined;
   /**
-   * Resampling filter of Pillow. Results are bitwise equal to Pillow's, with any decoder. Absent: the decoder resizes
-   * (sharp with Lanczos, after decoding a JPEG at reduced size if possible; `@napi-rs/image` with `bilinear`); with
-   * `resize`: `bilinear`.
+   * Pillow resampling filter. Results are bitwise equal to Pillow's, with any decoder. Absent: `bilinear` if `resize`
+   * is present; otherwise the decoder resizes. As decoder, sharp uses Lanczos and decodes a JPEG at reduced size if
+   * possible; `@napi-rs/image` uses `bilinear`.
    */
   readonly resample?: ResamplingFilter | undefined;
 }
@@ -58,7 +57,7 @@ export interface ImageSource {
   readonly manifest?: { readonly file: string; readonly lines: Int32Array<SharedArrayBuffer> } | undefined;
 }
 
-/** Decoded images kept in memory, shared by all image sources of a data set and by all threads. */
+/** Decoded images in memory, shared by all image sources of a data set and by all threads. */
 export interface ImageCache {
   /** Pixels of all cached images, concatenated. */
   readonly pixels: Uint8Array<SharedArrayBuffer>;
@@ -81,7 +80,7 @@ export interface EncodedImages {
   readonly decodesBy: "sharp" | "napi-rs";
   /** Name and version of the decoder. Other versions may round differently. */
   readonly decoder: string;
-  /** SHA-256 of the encoded images in their order, of the labels, and of the decoding options. */
+  /** SHA-256 over the encoded images in order, the labels and the decoding options. */
   readonly digest: string;
   readonly cache: ImageCache;
   /** State of each image, see `imageState`, i32 [count]. Shared by all threads. */
@@ -117,14 +116,11 @@ export interface EncodedRecords {
 /** Samples in memory, or in files from which they are read on demand. */
 export type Samples = Records | EncodedRecords | FileWindows;
 
-/**
- * Whether samples are images that stay encoded and are decoded on demand.
- *
+/** Whether samples are images that are decoded on demand. */
  * @example
  * ```ts
  * console.log(isEncoded(arrayRecords({ inputs: NdArray.from([1, 2], [2, 1]) }))); // false
  * ```
- */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
 /**
@@ -140,8 +136,8 @@ export const isFileWindows = (samples: Samples): samples is FileWindows => "file
 /**
  * Makes samples from all images of a source, with the field `labels` i32 [].
  *
- * @param size Number of rows and columns of a sample, which is the center crop of a larger decoded image, or a region
- * of it.
+ * @param size Number of rows and columns of a sample. A sample is the center crop, or another region, of a decoded
+ * image.
  */
 export const encodedRecords = (images: EncodedImages, size: readonly [number, number]): EncodedRecords => {
   const { channels } = images.decoding;

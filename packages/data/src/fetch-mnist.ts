@@ -20,8 +20,8 @@ const fetchBytes = async (url: string): Promise<NamedBytes> => {
 };
 
 /**
- * Fetches the handwritten digits of MNIST: four IDX files, in parallel. The files on the server may contain only the
- * first entries.
+ * Fetches the handwritten digits of MNIST: four IDX files, in parallel. The server may provide shortened files that
+ * contain only the first entries.
  *
  * @param folder URL of the folder with the files; ends with a slash.
  * @throws DataError if a file is missing, truncated or altered.

@@ -1,7 +1,10 @@
 import type { TensorSpec } from "@skein/tensor-core";
 import { DataError } from "./errors.ts";
 
-/** Tokens that are read from a file on demand. The file contains consecutive little-endian integers. Plain data. */
+/**
+ * Tokens that are read from a file on demand. The file contains consecutive little-endian integers. This object is
+ * plain data, which can be posted to threads.
+ */
 export interface FileTokens {
   readonly path: string;
   readonly dtype: "u16" | "u32";
@@ -10,7 +13,7 @@ export interface FileTokens {
   readonly count: number;
   /** Exclusive upper bound of token ids. */
   readonly vocabulary: number;
-  /** SHA-256 of the file size and of some parts of the file, because hashing the complete file would take minutes. */
+  /** SHA-256 over the file size and some parts of the file. Hashing the complete file would take minutes. */
   readonly digest: string;
 }
 

@@ -23,7 +23,8 @@ const isOnItsSide = (orientation: number): boolean => orientation >= 5;
 /**
  * Rotates or mirrors a stored image so that it is upright.
  *
- * @param orientation EXIF orientation: the sides to which the stored image's first row and first column belong.
+ * @param orientation EXIF orientation, 1 (upright) to 8: the sides of the upright image that the stored first row and
+ * first column show.
  */
 export const upright = ({ bytes, rows, columns }: Pixels, orientation: number): Pixels => {
   if (orientation === 1) return { bytes, rows, columns };
@@ -68,7 +69,7 @@ const middleOfResized = (
   return result;
 };
 
-/** Fits an image to the size of a sample. The image is upright, or becomes upright by applying `orientation`. */
+/** Fits an image to the sample size, then rotates or mirrors the result by `orientation`. */
 const fitted = (
   image: Pixels,
   orientation: number,

@@ -6,10 +6,12 @@ import { DataError } from "./errors.ts";
  * Splits samples into a training part and a held-out part, with the same share of each class if `classes` is given.
  * Both parts are shuffled. The result depends only on the number of samples and on their classes.
  *
- * @param fraction Fraction to hold out, in (0, 1), rounded down to whole samples; at least one sample is held out.
- * @param options `name`: name of the data in errors; `classes`: class of each sample (see `sampleClasses`). Without
- * classes, samples are drawn from all samples.
- * @throws ArgumentError for another fraction. @throws DataError for fewer than two samples.
+ * @param fraction Fraction to hold out, in (0, 1). The number of samples is rounded down, but at least one sample is
+ * held out.
+ * @param options `name`: name of the data in errors. `classes`: class of each sample (see `sampleClasses`). Without
+ * `classes`, samples are drawn regardless of class.
+ * @throws ArgumentError for another fraction.
+ * @throws DataError for fewer than two samples.
  * @example
  * ```ts
  * const inputs = NdArray.from([1, 2, 3, 4], [4, 1]);

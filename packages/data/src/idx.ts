@@ -20,12 +20,12 @@ const otherTypes: Readonly<Record<number, string>> = {
 
 /**
  * Parses an IDX file of unsigned bytes without a copy: two zero bytes, type 0x08, number of dimensions, one big-endian
- * u32 per dimension, data.
+ * u32 per dimension, data. Source: LeCun, Cortes and Burges, The MNIST database of handwritten digits, "file formats".
  *
- * @param file Bytes of the file. @param name Name of the file in errors, such as its path.
+ * @param file Bytes of the file.
+ * @param name Name of the file in errors, such as its path.
  * @param rank Required number of dimensions.
- * @throws DataError for a truncated or altered file, with actual and expected bytes. Source: LeCun, Cortes and Burges,
- * The MNIST database of handwritten digits, "file formats".
+ * @throws DataError for a truncated or altered file. The message contains the actual and the expected values.
  * @example
  * ```ts
  * const file = Uint8Array.of(0, 0, 8, 1, 0, 0, 0, 2, 7, 9); // u8, one dimension of 2 values

@@ -18,7 +18,8 @@ export interface ImageRecords {
 /**
  * Reads images of any size, with one class each, from a pair of IDX files of unsigned bytes: images [N, height, width]
  * or [N, height, width, channels], labels [N]. Fields: `inputs` u8 [height, width, channels] and `labels` u8 []. Pixels
- * remain bytes, which need a quarter of the memory traffic of floats; the traced model function casts and scales them.
+ * remain bytes, which need a quarter of the memory traffic of floats. The traced model function casts and scales the
+ * pixels.
  *
  * @throws DataError for truncated or altered files, different counts, no images, or a label out of range.
  */

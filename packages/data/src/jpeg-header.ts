@@ -17,7 +17,7 @@ const marker = { image: 0xd8, scan: 0xda, end: 0xd9, app1: 0xe1 } as const;
 /** Whether a marker starts a frame: 0xc0 to 0xcf, except DHT, JPG and DAC. */
 const isFrame = (kind: number): boolean => kind >= 0xc0 && kind <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(kind);
 
-/** Whether a marker has no length field, so that no data follows. */
+/** Whether a marker consists of two bytes only, without length and data. */
 const isAlone = (kind: number): boolean => kind === 0x01 || (kind >= 0xd0 && kind <= marker.image);
 
 const startsWith = (bytes: Uint8Array, text: string): boolean =>
@@ -26,9 +26,12 @@ const startsWith = (bytes: Uint8Array, text: string): boolean =>
 const orientationTag = 0x0112;
 const shortType = 3;
 
-/** Returns the orientation stored in an EXIF segment. Undefined if the segment is malformed. */
+/**
+ * Returns the orientation stored in an EXIF segment; 1 if absent or invalid. Returns undefined if the segment is
+ * malformed.
+ */
 const orientationIn = (segment: Uint8Array): number | undefined => {
-  const tiff = segment.subarray(6); // "Exif", two zeros
+  const tiff = segment.subarray(6); // after "Exif" and two zero bytes
   const view = new DataView(tiff.buffer, tiff.byteOffset, tiff.byteLength);
   const isLittle = startsWith(tiff, "II*\0");
   if (!isLittle && !startsWith(tiff, "MM\0*")) return undefined;

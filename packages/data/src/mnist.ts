@@ -2,10 +2,10 @@ import { DataError } from "./errors.ts";
 import { imageRecords, type NamedBytes } from "./images.ts";
 import type { Records } from "./records.ts";
 
-/** Number of classes of MNIST and of Fashion-MNIST. */
+/** Number of classes in MNIST and Fashion-MNIST. */
 export const mnistClasses = 10;
 
-/** Names of the four published files of MNIST, and of Fashion-MNIST. */
+/** Names of the four published files, for MNIST and Fashion-MNIST. */
 export const mnistFiles = {
   train: { images: "train-images-idx3-ubyte", labels: "train-labels-idx1-ubyte" },
   test: { images: "t10k-images-idx3-ubyte", labels: "t10k-labels-idx1-ubyte" },

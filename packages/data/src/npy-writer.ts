@@ -57,7 +57,7 @@ const formatIndices = (index: number, shape: Shape): string => {
  * Writes the elements of an array to memory in C order, chunk by chunk as the file is read. The total size must match
  * the header.
  *
- * Cost: one pass; elements in Fortran order are scattered.
+ * Cost: one pass. Elements in Fortran order are written to scattered addresses.
  */
 export class NpyWriter {
   private readonly header: NpyHeader;

@@ -13,7 +13,6 @@ export interface NpyHeader {
   readonly shape: Shape;
   /** Byte offset of the first element. */
   readonly dataOffset: number;
-  /** Type of number. */
   readonly kind: "float" | "integer" | "bool";
 }
 
@@ -21,7 +20,7 @@ export interface NpyHeader {
 export const npyPrefixBytes = 12;
 
 /**
- * Maximum size of a header in bytes. NumPy also rejects longer headers by default; usual headers have a few hundred
+ * Maximum size of a header in bytes. NumPy also limits the header size by default. Usual headers have a few hundred
  * bytes.
  */
 const maxHeaderBytes = 64 * 1024;
@@ -33,8 +32,9 @@ export const isNpy = (bytes: Uint8Array): boolean =>
   [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59].every((byte, i) => bytes[i] === byte);
 
 /**
- * Returns the byte offset of the first element, computed from the first `npyPrefixBytes` bytes. @throws DataError if
- * the bytes are not a `.npy` file.
+ * Returns the byte offset of the first element, computed from the first `npyPrefixBytes` bytes.
+ *
+ * @throws DataError if the bytes are not a `.npy` file.
  */
 export const npyDataOffset = (bytes: Uint8Array, name: string): number => {
   const fault = (rule: string): never => {
@@ -86,12 +86,12 @@ const typeOf = (descr: string, name: string): Omit<NpyHeader, "fortranOrder" | "
 };
 
 /**
- * Parses the header of a `.npy` file, version 1, 2 or 3: a Python dictionary with three keys.
+ * Parses the header of a `.npy` file, version 1, 2 or 3: a Python dictionary with three keys. Source:
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
  *
  * @param bytes Beginning of the file, up to `npyDataOffset` or more.
  * @param name Name of the file in errors.
- * @throws DataError if the bytes are not a `.npy` file, and for element types that are not real numbers. Source:
- * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ * @throws DataError if the bytes are not a `.npy` file, and for element types that are not real numbers.
  */
 export const parseNpyHeader = (bytes: Uint8Array, name: string): NpyHeader => {
   const dataOffset = npyDataOffset(bytes, name);

@@ -2,8 +2,8 @@ import { ArgumentError, permutation, randomKey } from "@skein/tensor-core";
 import { foldInKey } from "@skein/tensor-core/backend";
 
 /**
- * Position of training in its data: number of global batches `step` that were consumed of epoch `epoch`. Plain data;
- * stored in checkpoints.
+ * Position in the training data: `step` global batches of epoch `epoch` have been consumed. Plain data that is stored
+ * in checkpoints.
  */
 export interface DataPosition {
   readonly epoch: number;
@@ -11,8 +11,8 @@ export interface DataPosition {
 }
 
 /**
- * Number of the random stream of shuffles under a seed, different from the streams of weights (the seed itself) and
- * dropout.
+ * Value folded into the seed's key to get the random stream for shuffles. Dropout uses another value, and weights use
+ * the seed's key itself.
  */
 const shuffleStream = 0x0da7a;
 

@@ -13,7 +13,10 @@ export const augmentationWord = {
   saturation: 10,
   /** Random order of the color changes. */
   order: 11,
-  /** First of four words per attempt to draw a region. Last index, because the number of attempts varies. */
+  /**
+   * First word for drawing a region: four words per attempt. Must be the last index, because the number of attempts
+   * varies.
+   */
   region: 16,
 } as const;
 

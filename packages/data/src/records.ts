@@ -14,7 +14,7 @@ export interface Field {
 
 /**
  * Samples as strided views of memory, such as separate images and labels, or overlapping windows of one text. Plain
- * data, so that it can be posted to workers; with a SharedArrayBuffer, all threads share one copy.
+ * data, so that it can be posted to workers. With a SharedArrayBuffer, all threads share one copy.
  */
 export interface Records {
   readonly count: number;
@@ -25,7 +25,7 @@ export interface Records {
   readonly fields: { readonly [path: string]: Field };
 }
 
-/** Number of samples and specs of one sample, which determine the layout of a batch. */
+/** Number of samples, and tensor specs of one sample, which determine the batch layout. */
 export interface SampleSpecs {
   readonly count: number;
   readonly fields: { readonly [name: string]: TensorSpec };

@@ -21,20 +21,20 @@ interface Weights {
 
 /** Range of a one-dimensional resampling: part of a source row or column, and its target. */
 interface Stretch {
-  /** Begin and end of the part of the source in pixels, in 32-bit precision as in Pillow. */
+  /** Begin and end of the source range in pixels, rounded to f32 as in Pillow. */
   readonly begin: number;
   readonly end: number;
   /** Number of target pixels. */
   readonly target: number;
-  /** Number of target pixels to compute, from `skippedOf`. */
+  /** Number of target pixels to compute, starting at pixel `skippedOf`. */
   readonly wanted: number;
 }
 
 const skippedOf = ({ target, wanted }: Stretch): number => (target - wanted) >> 1;
 
 /**
- * Computes filter weights around the center of each target pixel. The width of the filter is in pixels of the coarser
- * grid.
+ * Computes filter weights around the center of each target pixel. The filter width is measured in pixels of the coarser
+ * grid (source or target).
  */
 const weightsOf = (filter: Exclude<ResamplingFilter, "nearest">, size: number, stretch: Stretch): Weights => {
   const { support: wide, weight } = filterCurves[filter];
@@ -144,16 +144,16 @@ interface Exports {
 
 const pageBytes = 2 ** 16;
 /**
- * Padding in bytes after pixels, at least the number of bytes read and written past their ends. Also the alignment of
- * allocations.
+ * Padding after pixels in bytes. Must be at least the number of bytes that are read or written past the last pixel.
+ * Also the alignment of allocations.
  */
 const paddingBytes = 16;
 
 /**
  * Resizes images. Its memory grows with the largest image. Each thread must use its own resampler.
  *
- * Implemented in WebAssembly, because a loop over typed arrays takes four times as long (0.54 against 0.12 ms, 256² to
- * 64²).
+ * Implemented in WebAssembly, because a loop over typed arrays takes four times as long (0.54 ms instead of 0.12 ms for
+ * resizing 256² to 64² pixels).
  */
 export class Resampler {
   private readonly memory: WebAssembly.Memory = new WebAssembly.Memory({ initial: 1 });
@@ -182,18 +182,20 @@ export class Resampler {
   }
 
   /**
-   * Resizes a part of an image. Each target pixel is a weighted mean of the source pixels within the support of the
-   * filter; `nearest` uses the pixel at the center. Bitwise equal to Pillow's `image.resize((columns, rows), filter,
+   * Resizes a part of an image. Each target pixel is a weighted mean of the source pixels within the filter's support.
+   * `nearest` uses the source pixel at the center. Bitwise equal to Pillow's `image.resize((columns, rows), filter,
    * box)`.
+   *
+   * Cost: each pixel of the box contributes to about 2·support target columns, and each intermediate pixel to as many
+   * target rows.
    *
    * @param size Number of rows and columns of the resized part.
    * @param box Part of the image to resize; must not be empty. Default: the complete image.
    * @param filter Default: bilinear.
-   * @param shown Number of rows and columns of the center crop to compute; half of the omitted rows and columns,
+   * @param shown Number of rows and columns of the center crop to compute. Half of the omitted rows and columns,
    * rounded down, precede the crop. Default: `size`.
-   * @returns u8 [rows, columns, 3] of the center crop: the image's own bytes if nothing changes, otherwise memory that
-   * is valid until the next call. Cost: each pixel of the box contributes to about 2·support target columns, and each
-   * result to the same number of target rows.
+   * @returns the center crop, u8 [rows, columns, 3]: a view of the image if nothing changes, otherwise memory that is
+   * valid until the next call.
    */
   resample(
     image: Pixels,

@@ -15,7 +15,7 @@ interface FilterCurve {
 
 const sinc = (x: number): number => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
 
-/** Parameter of Keys' cubic filter in Pillow; OpenCV, and PyTorch without antialiasing, use -0.75. */
+/** Parameter of Keys' cubic filter, as in Pillow. OpenCV, and PyTorch without antialiasing, use -0.75. */
 const cubic = -0.5;
 
 /** Curves of all filters except `nearest`, which has no weights. Source: src/libImaging/Resample.c of Pillow 9.4. */

@@ -1,6 +1,6 @@
 import { augmentationWord, drawn, drawnBetween } from "./random-draw.ts";
 
-/** Random crops that are resized to the size of a sample. */
+/** Random crops that are resized to the sample size. */
 export interface ResizedCrop {
   /** Minimum and maximum area of a crop relative to the area of the image, in (0, 1]. */
   readonly scale: readonly [number, number];
@@ -19,9 +19,9 @@ export interface Region {
 const tries = 10;
 
 /**
- * Draws a random region of an image: area uniform, logarithm of the aspect ratio uniform, then its position inside the
- * image. If ten attempts do not fit into the image, the result is the largest centered region with an allowed aspect
- * ratio.
+ * Draws a random region of an image. Area, logarithm of the aspect ratio, and position inside the image are drawn
+ * uniformly. If no region fits into the image in ten attempts, the result is the largest centered region with an
+ * allowed aspect ratio.
  *
  * Source: `RandomResizedCrop.get_params` of torchvision 0.14, after Szegedy et al. 2015, arXiv 1409.4842, §6.
  */
@@ -50,8 +50,8 @@ export const drawRegion = (
 };
 
 /**
- * Returns, for each target pixel along one dimension, the indices of its two neighboring source pixels and the weight
- * of the second.
+ * Returns, for each target pixel along one dimension, the indices of the two neighboring source pixels and the weight
+ * of the second pixel.
  */
 const neighbours = (to: number, from: number, begin: number): readonly (readonly [number, number, number])[] =>
   Array.from({ length: to }, (_, i) => {
@@ -61,7 +61,7 @@ const neighbours = (to: number, from: number, begin: number): readonly (readonly
   });
 
 /**
- * Resizes a region of an image by bilinear interpolation between pixel centers; edge pixels are repeated outside the
+ * Resizes a region of an image by bilinear interpolation between pixel centers. Edge pixels are repeated outside the
  * region. There is no antialiasing when a region is shrunk, because a region is rarely more than twice as wide as the
  * target.
  *

@@ -6,7 +6,7 @@ export interface TextTable {
   readonly ends: Float64Array<SharedArrayBuffer>;
 }
 
-/** Stores texts in shared memory, which is posted to a thread without a copy; an array of strings would be copied. */
+/** Stores texts in shared memory, which is posted to a thread without a copy. An array of strings would be copied. */
 export const textTable = (texts: readonly string[]): TextTable => {
   const encoder = new TextEncoder();
   const ends = new Float64Array(new SharedArrayBuffer(8 * texts.length));

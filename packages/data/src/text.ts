@@ -4,8 +4,8 @@ import { byteRecords, type Records } from "./records.ts";
 
 /**
  * Makes windows of T + 1 bytes or tokens for a language model. Fields: `inputs` [T], and `labels` [T], which is
- * `inputs` shifted by one; u8 for bytes, i32 for tokens. The labels of windows do not overlap, so each token except the
- * first is predicted once per epoch; a remainder shorter than T is dropped.
+ * `inputs` shifted by one. Dtype: u8 for bytes, i32 for tokens. The labels of windows do not overlap, so each token
+ * except the first is predicted once per epoch. A remainder shorter than T is dropped.
  *
  * @param name Name of the text in errors.
  * @throws DataError if the text is shorter than one window.

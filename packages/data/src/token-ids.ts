@@ -27,7 +27,7 @@ export function* tokensOf({
 
 /**
  * Checks the ids of a `tokenizer.json`. Each id must be a non-negative integer, and the largest id must not exceed the
- * number of tokens by much, because tables and models have as many rows as the largest id.
+ * number of tokens by much, because embeddings have one row for each id up to the largest id.
  *
  * @returns a clause with the token, its id and the rule; undefined if all ids are valid.
  */

@@ -12,7 +12,7 @@ export interface TokenizerTexts {
  * Converts byte pairs to Hugging Face's `tokenizer.json`, with GPT-2's pre-tokenization and byte-level characters, and
  * without added start or end tokens.
  *
- * @param endOfText End-of-text token, which is token 0; the byte-pair tokens follow.
+ * @param endOfText End-of-text token, which gets id 0. The byte-pair tokens follow.
  * @example
  * ```ts
  * const pairs = learnBytePairs(new Map([["abab", 10]]), { vocabulary: 258 });

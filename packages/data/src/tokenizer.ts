@@ -13,7 +13,7 @@ export interface Tokenizer {
   encodePrompt(text: string): Int32Array;
   /** Decodes tokens. Bytes that are not valid UTF-8 become replacement characters. */
   decode(tokens: ArrayLike<number>): string;
-  /** Id of the end-of-text token. Absent: there is none. */
+  /** Id of the end-of-text token. Absent: no such token. */
   readonly endOfText?: number | undefined;
 }
 

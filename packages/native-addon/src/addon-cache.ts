@@ -24,8 +24,8 @@ export class AddonSources {
   }
 
   /**
-   * Returns the key of the properties that a cached addon must share, except the library: sources, platform and
-   * Node-API version.
+   * Returns a key that identifies the sources, the platform and the Node-API version. A cached addon is used only if
+   * its key is equal. The key does not include the library.
    */
   key(): string {
     const hash = createHash("sha256");
@@ -40,8 +40,8 @@ export const cacheFolder = (name: string, environment: NodeJS.ProcessEnv): strin
   join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "skein", name);
 
 /**
- * Returns the reason why a build in a folder must not be loaded: other users may have written to the folder. Undefined
- * if it may be loaded.
+ * Returns the reason why a build in a folder must not be loaded: other users may have written to the folder. Returns
+ * undefined if the build may be loaded.
  */
 const buildFault = (folder: string): string | undefined =>
   [folder, ...readdirSync(folder).map((name) => join(folder, name))]

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import type { AddonSources } from "./addon-cache.ts";
 import { nodeApiVersion } from "./node-api-version.ts";
 
-/** A compiler is missing or failed. The message is one line, to which the calling package adds advice. */
+/** Thrown if a compiler is missing or fails. The message is one line, to which the calling package adds advice. */
 export class CompilerError extends Error {
   override name = "CompilerError";
 

@@ -16,7 +16,7 @@ const real = (path: string): string => {
 };
 
 /**
- * Describes why other users can write to one file or folder; undefined if they cannot.
+ * Describes why other users can write to one file or folder. Returns undefined if only this user and root can.
  *
  * @param isLast whether `path` is the checked path itself instead of a parent folder.
  */
@@ -33,9 +33,9 @@ const faultOf = (path: string, ownUid: number, isLast: boolean): string | undefi
 };
 
 /**
- * Describes which other users can write to a file or folder; undefined if only this user and root can. Parent folders
- * are also checked, because a user who can write to them can replace the path. Code is loaded only from paths without
- * other writers; ssh has the same rule. Always undefined on Windows, which has no such file modes.
+ * Describes which other users can write to a file or folder. Returns undefined if only this user and root can. Parent
+ * folders are also checked, because a user who can write to them can replace the path. Code is loaded only from paths
+ * without other writers, as in ssh. Always returns undefined on Windows, which has no such file modes.
  */
 export const otherWriters = (path: string): string | undefined => {
   const ownUid = process.geteuid?.();

@@ -13,8 +13,8 @@ export type Dim = number | Affine;
 export const probes = [2, 3, 5] as const;
 
 /**
- * Returns the affine function of the batch size that has these values at the three probed batch sizes; undefined if
- * there is none.
+ * Returns the affine function of the batch size that has these values at the three batch sizes `probes`. Returns
+ * undefined if no such function exists.
  */
 export const affineOf = (values: readonly number[]): Dim | undefined => {
   const [first, second, third] = values as [number, number, number];
@@ -26,6 +26,6 @@ export const affineOf = (values: readonly number[]): Dim | undefined => {
 
 export const isKnown = (dim: Dim): dim is number => typeof dim === "number";
 
-/** Returns the name of a dimension size in an ONNX model; equal sizes have equal names. */
+/** Returns the name of a dimension size in an ONNX model. Equal sizes have equal names. */
 export const dimName = ({ times, plus }: Affine): string =>
   `${times === 1 ? "" : `${times} * `}batch${plus === 0 ? "" : ` ${plus < 0 ? "-" : "+"} ${Math.abs(plus)}`}`;

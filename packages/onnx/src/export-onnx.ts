@@ -21,14 +21,17 @@ import { encodeModel, type OnnxGraph, type OnnxTensor, type OnnxValue, typeCode 
 
 /** A function to export, with its weights and inputs. */
 export interface OnnxSource<Weights> {
-  /** Traced function, such as the forward pass of a model; returns its results by name. */
+  /** Function to trace, such as the forward pass of a model. Returns results by name. */
   readonly fn: (weights: Weights, inputs: Readonly<Record<string, Tensor>>) => Readonly<Record<string, Tensor>>;
   /** Tree of arrays that become part of the model. Each array is named by its path in the tree. */
   readonly weights: MapTree<Weights, Tensor, NdArray>;
-  /** Specs of the inputs, by name: of one sample if `batch` is given, or of the whole input if `batch` is absent. */
+  /**
+   * Specs of the inputs, by name. Shapes are per sample if `batch` is given, and include all dimensions if `batch` is
+   * absent.
+   */
   readonly inputs: Readonly<Record<string, TensorSpec>>;
   /**
-   * Batch size, prepended to the shape of each input; `dynamic`: any batch size. Absent: the shapes of the inputs are
+   * Batch size, prepended to the shape of each input. `dynamic`: any batch size. Absent: the shapes of the inputs are
    * used as given.
    */
   readonly batch?: number | "dynamic";
@@ -37,8 +40,8 @@ export interface OnnxSource<Weights> {
   /** Metadata to store in the file, by key. */
   readonly metadata?: Readonly<Record<string, string>>;
   /**
-   * Storage type of f32 weights. `f16`: weights with two or more dimensions are stored as f16, in half the bytes, and
-   * cast to f32 before computation; vectors, such as gains of norms, stay f32. Default: f32.
+   * Storage type of f32 weights. `f16`: weights with two or more dimensions are stored as f16 in half the bytes, and
+   * cast to f32 before computation. Scalars and vectors, such as normalization gains, stay f32. Default: f32.
    */
   readonly weightType?: "f32" | "f16";
 }
@@ -56,23 +59,24 @@ export interface OnnxFiles {
 /** Options for the files of a model. */
 export interface OnnxFilesOptions {
   /**
-   * Name of the weights file in the folder of the model, without a path, or a function that returns the name for the
-   * content of the file. With a name derived from the content, such as a digest, the file cannot replace the weights of
-   * another model.
+   * Name of the weights file in the model's folder, without a path, or a function that returns the name for the given
+   * content. A name derived from the content, such as a digest, prevents the file from replacing the weights of another
+   * model.
    */
   readonly weightsFile: string | ((weights: readonly Uint8Array[]) => string);
   /**
-   * Total size of the weights in bytes above which they are written to the separate file. Default: the maximum that the
-   * model's own file can contain, about 2 GiB.
+   * Total size of the weights in bytes above which they are written to the separate file. Default: the maximum size in
+   * the model's file, about 2 GiB.
    */
   readonly above?: number;
 }
 
 /**
- * Exports a model like `exportOnnx`, but with weights of any size: weights that do not fit into the model's file are
- * written to a separate file.
+ * Exports a model like `exportOnnx`, but with weights of any size. Weights that do not fit into the model's file are
+ * returned as the content of a separate file.
  *
- * @throws OnnxError under the conditions of `exportOnnx`, and if the name of the weights file is outside the folder.
+ * @throws OnnxError like `exportOnnx`, except for large models, and if the name of the weights file is not a plain file
+ * name.
  * @example
  * ```ts
  * const source = {
@@ -132,8 +136,8 @@ const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
 };
 
 /**
- * Exports a traced function as an ONNX model: opset 20; f32 and integers keep their types. Weights are named by their
- * paths in the tree, and nodes by the scope of the model part to which they belong.
+ * Exports a traced function as an ONNX model with opset 20. f32 and integer values keep their types. Weights are named
+ * by their paths in the tree, and nodes by the scopes of their model parts.
  *
  * With `batch: "dynamic"` the function is traced at three batch sizes, and every number that differs must be an affine
  * function of the batch size.
@@ -141,17 +145,10 @@ const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
  * Operators without an emitter are exported as their composition, also users' operators.
  *
  * @throws OnnxError for operators without an ONNX equivalent (collectives, random numbers, mixtures of experts), for
- * weights beyond the range of f16, and for models above 2 GiB, which `exportOnnxFiles` writes.
- * @example
- * ```ts
- * const bytes = exportOnnx({
- *   fn: ({ w }: { w: Tensor }, { x }) => ({ y: matmul(x!, w) }),
- *   weights: { w: NdArray.from([1, 2], [2, 1]) } as never,
- *   inputs: { x: { dtype: "f32", shape: [2] } }, // of one sample
- *   batch: "dynamic",
- * });
- * console.log(bytes.length > 0); // true
- * ```
+ * weights beyond the range of f16, and for models above 2 GiB, which need `exportOnnxFiles`.
+ * @example const bytes = exportOnnx({ fn: ({ params, state }, { image }) => ({ logits: model.apply(params, state,
+ * image!, { train: false })[0] }), weights: { params, state }, inputs: { image: { dtype: "u8", shape: [28, 28, 1] } },
+ * batch: "dynamic" });
  */
 export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => {
   const built = build(source);

@@ -13,10 +13,10 @@ const pageBytes = 4096;
 /** Alignment of large tensors in the separate file, in bytes. Windows can map files only at multiples of this size. */
 const coarsePageBytes = 65_536;
 const coarseFrom = 2 ** 20;
-/** Maximum size of one piece, in bytes, because no operating system writes more in one call. */
+/** Maximum size of one piece in bytes, because operating systems limit the size of one write. */
 const maxPieceBytes = 2 ** 30;
 
-/** Tensors of a model, some of which are stored in a separate file. */
+/** Tensors of a model. Some tensors are stored in a separate file. */
 export interface ExternalData {
   readonly initialisers: ReadonlyMap<string, OnnxTensor>;
   /** Content of the separate file, in order: views of the tensors, with zeros between tensors for alignment. */
@@ -24,10 +24,10 @@ export interface ExternalData {
 }
 
 /**
- * Moves all tensors except small ones to a separate file, one after the other, each aligned to a page.
+ * Moves all tensors except small tensors to a separate file. Tensors are stored consecutively, each aligned to a page.
+ * Source: https://github.com/onnx/onnx/blob/main/docs/ExternalData.md
  *
  * @param locationOf Returns the name of the separate file in the folder of the model, given the content of the file.
- * Source: https://github.com/onnx/onnx/blob/main/docs/ExternalData.md
  */
 export const withExternalData = (
   initialisers: ReadonlyMap<string, OnnxTensor>,

@@ -7,11 +7,11 @@ import type { MergedNode } from "./merge-traces.ts";
 const compactOps: readonly string[] = ["constant", "broadcast-to"];
 
 /**
- * Computes values that depend neither on an argument nor on the batch size, such as rotary angles, once at export, in
- * f64. These values may use operators that ONNX does not have.
+ * Computes the values that depend neither on an argument nor on the batch size, such as rotary angles, at export time
+ * in f64. The operators that compute these values need no ONNX equivalent.
  *
  * @param graph One of the graphs from which `nodes` were merged.
- * @returns the computed arrays, by key of the value.
+ * @returns the computed arrays, by `valueKey`.
  */
 export const foldConstants = (graph: Graph, nodes: readonly MergedNode[]): ReadonlyMap<string, ReferenceArray> => {
   const isArgument = new Set(graph.inputs);

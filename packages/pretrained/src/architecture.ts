@@ -6,12 +6,12 @@ export type Config = Readonly<Record<string, unknown>>;
 /** Permutation of dimensions: dimension i of our tensor is dimension `order[i]` of the tensor in the file. */
 export type DimOrder = readonly number[];
 
-/** Permutation for the weight of a linear layer, which is [out, in] in the file and [in, out] here. */
+/** Permutation for the weight of a linear layer, which is [out, in] in the file and [in, out] in the model. */
 export const transposed: DimOrder = [1, 0];
 
 /**
  * Path of a parameter, its name in files, and the permutation of its dimensions if file and model differ. A `*` matches
- * a number; the numbers in the path and in the name correspond in order.
+ * a number. The numbers in the path and in the name correspond in order.
  */
 export type NameRow = readonly [path: string, name: string, order?: DimOrder];
 
@@ -23,7 +23,10 @@ export interface Head {
    * Matches the paths of parameters outside of the head that are initialized if the checkpoint does not contain them.
    */
   readonly initialisedIfMissing?: RegExp;
-  /** Matches the names in files of tensors of any head, which are dropped when the head is replaced. */
+  /**
+   * Matches the names of head tensors in files, for heads of all types. These tensors are dropped when the head is
+   * replaced.
+   */
   readonly dropped: RegExp;
 }
 
@@ -31,9 +34,9 @@ export interface Head {
 export interface Opened {
   readonly model: Model;
   readonly params: readonly NameRow[];
-  /** Name rows of the model's state, such as running statistics. Default: none. */
+  /** Names of the model's state, such as running statistics, in files. Default: no state. */
   readonly state?: readonly NameRow[];
-  /** Prefix of most tensor names in a checkpoint with a head, which is omitted in a checkpoint without a head. */
+  /** Prefix of most tensor names in a checkpoint with a head. A checkpoint without a head omits the prefix. */
   readonly prefix?: string;
   /** Names of additional tensors that a file may contain. They are not loaded. */
   readonly carried?: readonly RegExp[];
@@ -41,7 +44,7 @@ export interface Opened {
   readonly copies?: ReadonlyMap<string, string>;
   /** Classification head, which can be replaced. Absent: the model has no classification head. */
   readonly head?: Head;
-  /** Names in old files, with the current names. */
+  /** Parts of tensor names in old files, with their current replacements. */
   readonly renamed?: readonly (readonly [old: RegExp, now: string])[];
 }
 

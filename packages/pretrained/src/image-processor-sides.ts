@@ -12,7 +12,7 @@ const isSide = (value: unknown): value is number => Number.isInteger(value) && (
  *
  * @param isSquare Whether a number is the length of both sides. If false, it is the length of the shorter side.
  * @param fault Throws the error. Receives the key and the rule.
- * @returns the length of the shorter side, or of both sides.
+ * @returns the length of the shorter side as a number, or the lengths of both sides.
  */
 export const sidesIn = (
   key: string,

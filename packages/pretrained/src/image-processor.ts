@@ -11,8 +11,8 @@ const filters = ["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"] 
  */
 export interface ImageProcessor {
   /**
-   * Size after resizing: length of the shorter side, with the aspect ratio kept, or [rows, columns]. Absent: no
-   * resizing.
+   * Size after resizing in pixels: length of the shorter side, which preserves the aspect ratio, or [rows, columns].
+   * Absent: no resizing.
    */
   readonly resize?: number | Sides | undefined;
   /** Pillow's resampling filter for resizing. Absent: bilinear. */
@@ -65,7 +65,7 @@ const numbersIn = (value: unknown): number[] | undefined => {
 /** Lower limit of the rescale factor. A smaller factor would remove all significant digits of pixels. */
 const minFactor = 1e-6;
 
-/** Returns the rescale factor relative to 1/255, which is 1 except for rare processors. */
+/** Returns the rescale factor divided by 1/255. The result is 1 except for rare processors. */
 const scaleIn = (fields: ProcessorFields, fault: Fault): number => {
   if (!flagIn(fields, "do_rescale", true, fault)) return 255;
   const factor = fields["rescale_factor"] ?? 1 / 255;
@@ -99,12 +99,12 @@ const normaliseIn = (
   return { mean, std };
 };
 
-/** Length of the shorter side from which ConvNeXt's processor stretches images instead of cropping them. */
+/** Minimum length of the shorter side at which ConvNeXt's processor stretches images instead of cropping them. */
 const uncutEdge = 384;
 
 /**
- * Returns ConvNeXt's resize and crop: the shorter side is larger by a factor of 1 / crop_pct, and the center is
- * cropped.
+ * Returns ConvNeXt's resize and crop: the shorter side is resized to `edge` / `crop_pct`, and a center square of `edge`
+ * pixels is cropped.
  */
 const partIn = (
   fields: ProcessorFields,
@@ -146,13 +146,15 @@ const geometryIn = (
 /**
  * Parses `preprocessor_config.json`.
  *
- * A rescale factor other than 1/255 is folded into mean and deviation. Missing fields have the defaults of the
- * processor if that is ViT's, DeiT's, ConvNeXt's, CLIP's or BiT's; otherwise they are unknown.
+ * A rescale factor other than 1/255 is folded into mean and deviation. Missing fields have the processor's defaults,
+ * which are known for ViT, DeiT, ConvNeXt, CLIP and BiT.
  *
- * @param modelType Value of `model_type` in `config.json`, which determines the processor if the file names none.
+ * Source: `image_processing_*.py` and `image_transforms.py` of transformers 4.
+ *
+ * @param modelType Value of `model_type` in `config.json`, which determines the processor if the file does not name a
+ * processor.
  * @param path Path of the file, for errors.
- * @throws PretrainedError for invalid fields, and for unsupported steps. Source: `image_processing_*.py` and
- * `image_transforms.py` of transformers 4.
+ * @throws PretrainedError for invalid fields, and for unsupported steps.
  */
 export const parseImageProcessor = (value: unknown, modelType: unknown, path: string): ImageProcessor => {
   if (typeof value !== "object" || value === null || Array.isArray(value))
@@ -179,9 +181,9 @@ export const parseImageProcessor = (value: unknown, modelType: unknown, path: st
 const heightAndWidth = ([height, width]: Sides): object => ({ height, width });
 
 /**
- * Returns the `preprocessor_config.json` of an image processor, for `AutoImageProcessor`: ViT's processor if images are
- * not cropped and only stretched, otherwise CLIP's, which supports all steps. `parseImageProcessor` reads the result
- * back.
+ * Returns the content of `preprocessor_config.json` for `AutoImageProcessor`. The file names ViT's processor if images
+ * are only stretched and not cropped, otherwise CLIP's processor, which supports all steps. `parseImageProcessor` can
+ * parse the result.
  *
  * @param channels Number of image channels. A single mean or deviation is repeated for each channel.
  */

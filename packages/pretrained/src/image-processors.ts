@@ -1,12 +1,12 @@
 import type { ProcessorFields, Sides } from "./image-processor-sides.ts";
 
-/** Defaults of an image processor of transformers for fields missing in its file. */
+/** Default values of a transformers image processor, for fields missing in its file. */
 export interface KnownProcessor {
   /** Whether a number as `size` is the length of both sides. If false, it is the length of the shorter side. */
   readonly isSquare: boolean;
   readonly size: number | Sides;
   readonly crop?: Sides;
-  /** Size of the crop as a fraction of the shorter side, which replaces `crop`. */
+  /** Crop size as a fraction of the shorter side. Replaces `crop`. */
   readonly cropPart?: number;
   /** Number of the resampling filter in Pillow. */
   readonly resample: number;
@@ -17,7 +17,7 @@ export interface KnownProcessor {
 const [bilinear, bicubic] = [2, 3];
 const halves = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] };
 
-/** Defaults of the processors of CLIP and BiT, with the statistics of CLIP's training images. */
+/** Defaults of the CLIP and BiT processors, with the statistics of CLIP's training images. */
 const clip: KnownProcessor = {
   isSquare: false,
   size: 224,

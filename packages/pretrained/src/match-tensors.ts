@@ -7,9 +7,9 @@ import type { ModelLeaf } from "./model-leaves.ts";
 import { isQuantisedTensor } from "./quantised.ts";
 
 export interface MatchedTensors {
-  /** Name in the files of the tensor for each leaf, by leaf path. */
+  /** Tensor name in the files for each leaf, by leaf path. */
   readonly names: ReadonlyMap<string, string>;
-  /** Path of the leaf that a duplicate tensor repeats, by the name of the duplicate. */
+  /** Path of the leaf that each duplicate tensor repeats, by the duplicate's name. */
   readonly copies: ReadonlyMap<string, string>;
   /** Names of additional tensors in the files, which are not loaded. */
   readonly carried: readonly string[];
@@ -30,9 +30,10 @@ const listed = (count: string, entries: readonly string[]): string[] =>
       ];
 
 /**
- * Returns a map from the current names in a checkpoint of the complete model to the names in the files.
+ * Returns the tensor names in the files, by canonical name. A canonical name is the current name in a checkpoint of the
+ * complete model.
  *
- * @throws PretrainedError if two names in the files have the same current name.
+ * @throws PretrainedError if two names in the files have the same canonical name.
  */
 const canonicalNames = (
   names: Iterable<string>,
@@ -63,8 +64,8 @@ const canonicalNames = (
  * @param specs Specs of all tensors of the checkpoint, by name.
  * @param origin Origin of the checkpoint, for the message.
  * @param newHead Whether the checkpoint's head, of any type, is replaced by a new head.
- * @throws PretrainedError with the numbers and names of tensors that are missing, unexpected, of another shape, or of a
- * dtype that is not supported for weights.
+ * @throws PretrainedError with the numbers and names of tensors that are missing or unexpected, or that have another
+ * shape or an unsupported dtype.
  */
 export const matchTensors = (
   opened: Opened,

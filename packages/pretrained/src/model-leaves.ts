@@ -19,7 +19,7 @@ export interface ModelLeaf {
   /** Name of the tensor in files. `nameShape` is its shape in files. */
   readonly name: string;
   readonly nameShape: Shape;
-  /** Permutation from the dimensions in files to those in the model. Absent: dimensions have the same order. */
+  /** Permutation from file dimensions to model dimensions. Absent: dimensions have the same order. */
   readonly order?: DimOrder;
 }
 

@@ -5,22 +5,25 @@ const weightAndBias = (path: string, name: string, order?: DimOrder): NameRow[] 
   [`${path}.bias`, `${name}.bias`],
 ];
 
-/** Name rows for the weight and, if present, the bias of a linear layer: our path and the name in the file. */
+/**
+ * Returns the name rows for the weight and, if present, the bias of a linear layer. `path` is the path in the model,
+ * and `name` the name in files.
+ */
 export const linear = (path: string, name: string): NameRow[] => weightAndBias(path, name, transposed);
 
-/** Name rows of a linear layer whose weight is stored as [in, out] in the file, as in our models. */
+/** Returns the name rows for a linear layer whose weight is [in, out] in the file, as in the model. */
 export const untransposed = (path: string, name: string): NameRow[] => weightAndBias(path, name);
 
 /**
  * Permutation for the weight of a convolution, which is [out, in, height, width] in the file and [height, width, in,
- * out] here.
+ * out] in the model.
  */
 const kernel: DimOrder = [2, 3, 1, 0];
 
-/** Name rows for the weight and, if present, the bias of a convolution: our path and the name in the file. */
+/** Returns the name rows for the weight and, if present, the bias of a convolution. */
 export const convolution = (path: string, name: string): NameRow[] => weightAndBias(path, name, kernel);
 
-/** Name rows for the gain and shift of layer or batch normalization. */
+/** Returns the name rows for the gain and shift of layer or batch normalization. */
 export const norm = (path: string, name: string): NameRow[] => [
   [`${path}.gain`, `${name}.weight`],
   [`${path}.shift`, `${name}.bias`],

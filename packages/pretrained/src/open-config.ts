@@ -47,8 +47,8 @@ const architectureOf = (config: Config): Architecture => {
 export const modelOf = (config: Config, options: OpenConfigOptions = {}): Model => openConfig(config, options).model;
 
 /**
- * Returns the configuration of the same model with a classification head of `numClasses` classes, for any previous
- * head.
+ * Returns the configuration of the same model with a new classification head for `numClasses` classes, which replaces a
+ * head of any type.
  *
  * @throws PretrainedError for an architecture without a classification head.
  * @example

@@ -9,9 +9,9 @@ export type CarriedTensor = StoredTensor;
 
 /** Names and dtypes in the files of a checkpoint, so that the checkpoint can be saved in the same form. */
 export interface Stored {
-  /** Name in the files, and dtype, of each leaf of the model, by path in `{ params, state }`. */
+  /** Tensor name in the files and dtype for each leaf of the model, by path in `{ params, state }`. */
   readonly leaves: ReadonlyMap<string, { readonly name: string; readonly dtype: FloatDType }>;
-  /** Duplicate tensors in the files: name of the duplicate → path of the leaf that it repeats. */
+  /** Duplicate tensors in the files: name of the duplicate → path of the repeated leaf. */
   readonly copies: ReadonlyMap<string, string>;
   /** Tensors in the files that do not belong to the model, by name. */
   readonly carried: ReadonlyMap<string, CarriedTensor>;

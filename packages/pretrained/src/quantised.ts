@@ -6,8 +6,8 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Describes the quantization of a configuration's weights, such as '"gptq", 4 bits'. Undefined if weights are not
- * quantized.
+ * Describes the quantization of a configuration's weights, such as '"gptq", 4 bits'. Returns undefined if weights are
+ * not quantized.
  */
 const quantisationOf = ({ quantization_config: given }: Config): string | undefined => {
   if (!isObject(given)) return undefined;

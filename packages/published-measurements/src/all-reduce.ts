@@ -1,4 +1,4 @@
-/** Published fit of the time of a whole all-reduce: start-up time, and time per byte of the reduced array. */
+/** Published linear fit of all-reduce times: start-up time, and time per byte of the reduced array. */
 export interface PublishedLink {
   readonly network: string;
   readonly worldSize: number;

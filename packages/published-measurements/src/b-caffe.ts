@@ -11,21 +11,24 @@ interface TracedLayer {
    */
   readonly backwardOf: { readonly unnamed: number; readonly 2: number; readonly 8: number };
   /**
-   * Microseconds of the layer's all-reduce by run. On 2 and 4 nodes: sum of separate messages for weight and bias; on 8
-   * nodes: one message for both.
+   * Microseconds of the layer's all-reduce by run. On 2 and 4 nodes, weight and bias were sent separately, and the
+   * value is the sum of both times. On 8 nodes, one message contained weight and bias.
    */
   readonly allReduce: { readonly unnamed: number; readonly 2: number; readonly 4: number; readonly 8: number };
-  /** Microseconds of the all-reduces of weight and of bias, for runs that sent them separately. */
+  /** Microseconds of the all-reduces of weight and bias, for runs with separate messages. */
   readonly allReduceSeparate: { readonly unnamed: readonly [number, number]; readonly 2: readonly [number, number] };
-  /** Microseconds of a second measurement on 8 nodes, after the run had chosen its buckets. */
+  /**
+   * Microseconds of the layer's all-reduce in a second measurement on 8 nodes, after the run had chosen its buckets.
+   */
   readonly again: number;
 }
 
 /**
- * GoogLeNet with both auxiliary heads, batch 64 per GPU, K80 GPUs, 10 Gbit/s Ethernet. 64 layers in the order of the
- * forward pass, each with: elements of weight and bias; backward time of the unnamed run / on 2 nodes / on 8 nodes;
- * all-reduce time of the unnamed run / on 2 nodes / 4 / 8 / 8 repeated. Each run has one iteration, and outliers are
- * unchanged (layer 16 on 4 nodes). For 4 nodes only the sums per layer are known, and nothing is fitted to them.
+ * GoogLeNet with both auxiliary heads, batch 64 per GPU, K80 GPUs, 10 Gbit/s Ethernet. 64 rows, one per layer, in the
+ * order of the forward pass. Columns: number of elements of weight + bias; backward time in the unnamed run / on 2
+ * nodes / on 8 nodes; all-reduce time in the unnamed run / on 2 nodes / on 4 nodes / on 8 nodes / on 8 nodes repeated.
+ * Each run has one iteration. Outliers are included (layer 16 on 4 nodes). For 4 nodes only the sums per layer are
+ * known, and no fit uses them.
  *
  * Source: measurements published with B-Caffe (github.com/hclhkbu/B-Caffe, `logdata/tmpcomm.log`, `tmp2comm.log`,
  * `tmp4comm.log`, `tmp8comm.log`; BSD-2-Clause).
@@ -130,7 +133,7 @@ interface ProfiledTensor {
 }
 
 /**
- * GoogLeNet's trace as a gradient profile, last layer first. Forward passes were not traced; the profile uses half of
+ * GoogLeNet's trace as a gradient profile, last layer first. Forward passes were not traced. The profile uses half of
  * the backward time instead, as the authors' simulator does.
  */
 export const googLeNet: { readonly tensors: readonly ProfiledTensor[] } = {

@@ -12,7 +12,7 @@ const line = (startup: number, perUnit: number): PublishedLine => ({
 
 /** A GPU cluster of the paper, with its fits. */
 interface Testbed {
-  /** Number of GPUs per node; these GPUs share each expert. */
+  /** Number of GPUs per node. Each expert is sharded over the GPUs of a node. */
   readonly gpusPerNode: number;
   readonly matrixProduct: PublishedLine;
   readonly allToAll: PublishedLine;
@@ -48,8 +48,8 @@ export const fsmoeTestbeds: Readonly<Record<"A" | "B", Testbed>> = {
 };
 
 /**
- * Configurations of the two models: 4 sequences of 1024 tokens, 2 experts per token, capacity factor 1.2. The widths
- * and the number of matrix products per expert are those of the published models.
+ * Configurations of the two models: 4 sequences of 1024 tokens, 2 experts per token, capacity factor 1.2. Widths and
+ * the number of matrix products per expert equal the published models.
  *
  * Source: FSMoE, ASPLOS 2025; shapes of GPT-2 XL and Mistral 7B.
  */
@@ -72,7 +72,7 @@ export const fsmoeModels = {
   },
 } as const;
 
-/** Measured times of one layer by operation, in milliseconds. */
+/** Measured times of one MoE layer by operation, in milliseconds. */
 export interface FsmoeLayerTimes {
   readonly testbed: keyof typeof fsmoeTestbeds;
   readonly model: keyof typeof fsmoeModels;
@@ -97,7 +97,7 @@ const row = (
   return { testbed, model, pass, allToAll, allReduce, allGather, reduceScatter, experts, routing, order, attention };
 };
 
-/** Published times of layers of experts, one row per testbed, model and pass. Source: FSMoE, ASPLOS 2025, table 2. */
+/** Published times of MoE layers, one row per testbed, model and pass. Source: FSMoE, ASPLOS 2025, table 2. */
 export const fsmoeLayerTimes: readonly FsmoeLayerTimes[] = [
   row("A", "GPT2-XL", "forward", [6.9, 0, 4.6, 5.4, 3.1, 0.1, 0.3, 1.7]),
   row("A", "GPT2-XL", "backward", [6.9, 5.26, 4.6, 5.4, 6.1, 0.1, 0.4, 3.6]),

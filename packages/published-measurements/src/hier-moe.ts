@@ -1,4 +1,4 @@
-/** Published fit of the time of an all-to-all: start-up time, and time per byte that a rank sends. */
+/** Published linear fit of all-to-all times: start-up time, and time per byte that a rank sends. */
 interface PublishedAllToAll {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
@@ -21,8 +21,8 @@ interface Testbed {
   readonly gpusPerNode: number;
   readonly flat: PublishedAllToAll;
   /**
-   * Levels of links, outermost level first: nodes connected by InfiniBand; the two sockets of a node; pairs of GPUs
-   * connected by NVLink.
+   * Levels of GPU groups, outermost level first: nodes (connected by InfiniBand), the two sockets of a node, and pairs
+   * of GPUs (connected by NVLink).
    */
   readonly levels: readonly [PublishedLevel, PublishedLevel, PublishedLevel];
 }
@@ -45,8 +45,8 @@ export const hierMoeTestbed: Testbed = {
 };
 
 /**
- * Percentage of token copies avoided by sending each token to a group only once, by number of groups and number of
- * experts per token K.
+ * Percentage of token copies that are avoided if each token is sent to a group only once, by group count and by experts
+ * per token K.
  */
 interface DuplicationRow {
   readonly numGroups: number;
@@ -54,8 +54,8 @@ interface DuplicationRow {
 }
 
 /**
- * Published duplication rates. Source: arXiv 2508.09591 (HierMoE), table of duplication rates; the table does not print
- * the number of experts.
+ * Published duplication rates. The paper does not give the number of experts. Source: arXiv 2508.09591 (HierMoE), table
+ * of duplication rates.
  */
 export const hierMoeDuplication: readonly DuplicationRow[] = [
   { numGroups: 32, percent: { 2: 2, 4: 4, 6: 7, 8: 9 } },

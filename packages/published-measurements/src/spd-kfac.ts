@@ -16,23 +16,24 @@ export interface KfacStages {
  */
 export type PublishedForm = "d" | "mpd" | "spd";
 
-/** Published stages of a network on 64 GPUs. */
+/** Published stage times for one network on 64 GPUs. */
 interface PublishedStages {
   readonly batchPerGpu: number;
   readonly forms: Readonly<Record<PublishedForm, KfacStages>>;
-  /** Seconds of computing and exchanging the factors, by the way in which the exchange overlaps with the passes. */
+  /** Seconds to compute and exchange the factors, by strategy for overlapping the exchange with the passes. */
   readonly pipelining: {
     /** Seconds if the exchange starts after all factors are computed. */
     readonly naive: number;
-    /** Seconds if each factor is sent separately, as soon as it is computed. */
+    /** Seconds if each factor is sent separately, immediately after it is computed. */
     readonly layerWise: number;
     /** Seconds if factors are merged up to a number of bytes. */
     readonly threshold: number;
-    /** Seconds if factors are merged whenever merging delays nothing. */
+    /** Seconds if factors are merged whenever merging causes no delay. */
     readonly optimal: number;
   };
   /**
-   * Seconds of inverting the factors, without and with the exchange of the inverses, by placement of the inversions.
+   * Seconds to invert the factors, without and with the exchange of the inverses, by placement of the inversions on
+   * ranks.
    */
   readonly placement: Readonly<
     Record<"everywhere" | "inTurn" | "balanced", { readonly inverseCompute: number; readonly withExchange: number }>
@@ -108,7 +109,7 @@ export interface FactorSizes {
   readonly inputTriangles: number;
   readonly outputSquares: number;
   readonly outputTriangles: number;
-  /** Number of weights of the layers with factors, including the bias of the last layer, in millions. */
+  /** Number of weights in layers with factors, including the last layer's bias, in millions. */
   readonly parameters: number;
 }
 
@@ -122,8 +123,8 @@ const sizes = (row: readonly [number, number, number, number, number, number]): 
 });
 
 /**
- * Sizes of factors, counted from the shapes of layers independently of this code. The factor sizes of ResNet-50,
- * counted as full squares, match the SPD-KFAC paper.
+ * Factor sizes, computed from layer shapes independently of this code. The factor sizes of ResNet-50, counted as full
+ * squares, match the SPD-KFAC paper.
  */
 export const factorSizes: Readonly<
   Record<"ResNet-50" | "ResNet-101" | "ResNet-152" | "DenseNet-121" | "DenseNet-201", FactorSizes>

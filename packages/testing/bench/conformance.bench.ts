@@ -1,5 +1,5 @@
-// Lists the operators that take the most time of one pass over the conformance table's values on the reference.
-// Run: node bench/conformance.bench.ts
+// Lists the operators that take the most time when all values of the conformance table are checked once on the
+// reference backend. Run: node bench/conformance.bench.ts
 import { referenceBackend } from "@skein/tensor-core";
 import { operators } from "@skein/tensor-core/backend";
 import { measure, printMeasurement, summarize } from "@skein/measuring";

@@ -14,14 +14,14 @@ import {
 } from "@skein/tensor-core";
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 
-/** A backend that reports the bytes that it holds for arrays and workspaces. */
+/** A backend that reports the number of bytes allocated for arrays and workspaces. */
 export interface MeasuredBackend extends Backend {
   readonly held: () => number;
 }
 
 /**
- * A group of two ranks in which the other rank always contributes the same as this one, so a sum doubles. Results are
- * written only after `gate` resolves.
+ * Communicator for two ranks. Only rank 0 exists. Rank 1 is assumed to contribute the same values as rank 0, so each
+ * sum is twice the input. Results are written only after `gate` resolves.
  */
 class LateGroup implements Communicator {
   readonly rank = 0;
@@ -46,7 +46,7 @@ class LateGroup implements Communicator {
     output.set(new Uint8Array(floats.buffer));
   }
 
-  /** Writes the pending outputs late, as a slow peer may; here NaN. */
+  /** Fills the outputs of all requests with NaN, like a late write by a slow peer. */
   writeLate(): void {
     for (const { output } of this.requests) output.fill(0xff);
   }
@@ -64,7 +64,7 @@ class LateGroup implements Communicator {
   }
 }
 
-/** Compares values, and reports what differs. */
+/** Checks that two values are equal. `what` describes the value in the error. */
 export type Expect = (actual: unknown, wanted: unknown, what: string) => void;
 
 const size = 1000;
@@ -88,8 +88,8 @@ const untilAsked = async (group: LateGroup): Promise<void> => {
 const mesh = { data: 2 };
 
 /**
- * Laws of arrays that runs use, for every backend. Each scenario frees all memory that it takes, unless stated
- * otherwise.
+ * Test scenarios, for every backend, for arrays that are freed, donated or read during runs. Each scenario frees all
+ * memory that it allocates, unless stated otherwise.
  */
 export const arrayStateScenarios: {
   readonly [title: string]: (backend: MeasuredBackend, expect: Expect) => Promise<void>;
@@ -185,7 +185,7 @@ export const arrayStateScenarios: {
       const { graph } = trace(
         (x: Tensor, w: Tensor) => {
           const [a, b, c] = [allReduce(multiply(x, 2), "data"), allReduce(add(x, w), "data"), allReduce(w, "data")];
-          // In the workspace, in an output, and from an argument.
+          // Sum a is stored in the workspace, sum b in an output. The input of sum c is an argument.
           return [transpose(reshape(a, [10, size / 10])), b, add(multiply(b, c), x)];
         },
         [spec, spec],

@@ -1,6 +1,6 @@
 /**
- * Characters that represent bytes in a byte-level vocabulary: printable bytes are their own characters, other bytes get
- * characters from 256 upward.
+ * Returns the characters that represent bytes in a byte-level vocabulary. A printable byte is represented by the
+ * character with the same code, other bytes by characters from code 256 upward.
  */
 const byteCharacters = (): string[] => {
   const isPrintable = (byte: number): boolean =>
@@ -10,8 +10,8 @@ const byteCharacters = (): string[] => {
 };
 
 /**
- * A tokenizer with byte tokens, `th` (256), `the` (257) and an end-of-text token (258), as the text of Hugging Face's
- * files.
+ * Returns the contents of Hugging Face's files for a tokenizer with 256 byte tokens, `th` (256), `the` (257) and an
+ * end-of-text token (258).
  */
 export const byteLevelTokenizer = (): {
   readonly "tokenizer.json": string;

@@ -6,7 +6,7 @@ export interface Tolerance {
   readonly relative: number;
 }
 
-/** Maximum relative error of rounding to nearest. */
+/** Maximum relative error of rounding to nearest, by dtype. */
 export const unitRoundoff: { readonly [D in "f32" | "f16" | "bf16"]: number } = {
   f32: 2 ** -24,
   f16: 2 ** -11,
@@ -14,15 +14,15 @@ export const unitRoundoff: { readonly [D in "f32" | "f16" | "bf16"]: number } = 
 };
 
 /**
- * Maximum difference of two 16-bit numbers that were rounded separately from the same number: one unit roundoff each,
- * and the smallest distance of neighbors near zero.
+ * Maximum difference between two 16-bit numbers that were rounded separately from the same number. Relative: one unit
+ * roundoff per number. Absolute: the distance between adjacent numbers near zero.
  */
 export const storageTolerance: { readonly [D in "f16" | "bf16"]: Tolerance } = {
   f16: { absolute: 2 ** -24, relative: 2 * unitRoundoff.f16 },
   bf16: { absolute: 2 ** -133, relative: 2 * unitRoundoff.bf16 },
 };
 
-/** Default tolerance per storage dtype: the rounding error of one operation; integers and bools must be equal. */
+/** Default tolerance per storage dtype: the rounding error of one operation. Integers and bools must be equal. */
 export const defaultTolerance: { readonly [D in DType]: Tolerance } = {
   f32: { absolute: 1e-5, relative: 1e-5 },
   ...storageTolerance,
@@ -32,7 +32,7 @@ export const defaultTolerance: { readonly [D in DType]: Tolerance } = {
   bool: { absolute: 0, relative: 0 },
 };
 
-/** Returns a sentence about the first element outside the tolerance; undefined if all elements are close. */
+/** Describes the first element outside the tolerance. Returns undefined if all elements are within the tolerance. */
 export const firstDifference = (
   actual: ArrayLike<number>,
   expected: ArrayLike<number>,
@@ -53,7 +53,7 @@ export const firstDifference = (
   return undefined;
 };
 
-/** Throws unless `actual` has the spec of the reference and all elements are close. */
+/** Throws unless `actual` has the spec of the reference and all elements are within the tolerance. */
 export const assertClose = (
   actual: NdArray,
   expected: { readonly spec: TensorSpec; readonly data: ArrayLike<number> },

@@ -1,22 +1,22 @@
 import type { NdArray, Tensor } from "@skein/tensor-core";
 
-/** One row of the conformance table: a traced function around one operator, with inputs. */
+/** One row of the conformance table: a function that uses one operator, and its inputs. */
 export interface ConformanceCase {
-  /** Name, in the operator table, of the operator that this row covers. */
+  /** Operator that this row covers, as named in the operator table. */
   readonly op: string;
   /** Special property of the row, such as `odd sizes`, `zero rows`, `last dim, f16`. */
   readonly name: string;
   readonly fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[];
   readonly inputs: readonly NdArray[];
   /**
-   * |actual − reference| ≤ absolute + relative · |reference|. Default for f32: 1e-5 and 1e-5; integers and bools must
-   * be equal. The tolerance of gradients is larger by a fixed factor (`gradientToleranceOf`), so a row whose gradient
-   * needs more sets its own tolerance.
+   * Tolerance of results: |actual − reference| ≤ absolute + relative · |reference|. Default for f32: 1e-5 and 1e-5.
+   * Integers and bools must be equal. The tolerance of gradients is larger by a fixed factor (`gradientToleranceOf`),
+   * so a row whose gradient needs a larger tolerance sets `tolerance`.
    */
   readonly tolerance?: { readonly absolute: number; readonly relative: number };
   /**
-   * Positions of the inputs to differentiate. Checks the gradient rule, too: on the reference against central
-   * differences, and on the backend against the reference. Absent: the function is not differentiable.
+   * Positions of the inputs to differentiate. The reference's gradient is compared with central differences, and the
+   * backend's gradient with the reference. Absent: gradients are not checked.
    */
   readonly gradient?: readonly number[];
 }

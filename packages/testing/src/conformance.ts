@@ -31,8 +31,8 @@ export const toleranceOf = ({ tolerance }: ConformanceCase, dtype: DType): Toler
   (isFloat(dtype) ? tolerance : undefined) ?? defaultTolerance[dtype];
 
 /**
- * Ratio of a gradient's tolerance to the tolerance of the row's results: a gradient is computed from the results by
- * about as many further operations.
+ * Ratio of the tolerance of a row's gradients to the tolerance of its results. A gradient is computed from the results
+ * by about three further operations.
  */
 export const gradientFactor = 3;
 
@@ -53,9 +53,9 @@ export const gradientToleranceOf = (row: ConformanceCase): Tolerance => {
 
 export interface CheckOptions {
   /**
-   * Treatment of numbers below 2⁻¹²⁶ on the backend's device. WebGPU may replace them by 0 whenever they are read or
-   * produced (`flushed`): then operands are flushed before the reference reads them, and results may differ by the same
-   * amount. Default: `kept`.
+   * Treatment of subnormal numbers (below 2⁻¹²⁶) on the backend's device. `flushed`: the device may replace subnormal
+   * numbers by 0 whenever it reads or produces them, as WebGPU allows. The reference then reads inputs without
+   * subnormal numbers, and results may differ by 2⁻¹²⁶. Default: `kept`.
    */
   readonly subnormals?: "kept" | "flushed";
 }
@@ -97,7 +97,7 @@ export const checkValues = async (
   });
 };
 
-/** A scalar that depends on every float output of the row, with fixed random weights, so that errors do not cancel. */
+/** Returns the sum of all f32 outputs of a row, multiplied by fixed random weights, so that errors do not cancel. */
 const weightedLoss = (row: ConformanceCase, inputs: readonly Tensor[], weights: readonly Tensor[]): Tensor => {
   const terms = outputsOf(row, inputs).flatMap((output, i) =>
     output.dtype === "f32" ? [sum(multiply(output, weights[i]!))] : [],
@@ -135,8 +135,8 @@ const run = (traced: Traced, inputs: readonly ReferenceArray[]): ReferenceArray[
   interpretWorld(traced.graph, [inputs])[0]!;
 
 /**
- * Compares the traced gradient with central differences, both in f64 on the reference. The error is h² plus the
- * rounding error 1e-16/h, so h = 1e-5 leaves about ten digits.
+ * Compares the traced gradient with central differences, both in f64 on the reference. For a step h, the error is h²
+ * plus the rounding error 1e-16/h, so h = 1e-5 gives about ten correct digits.
  */
 export const checkGradientRule = (row: ConformanceCase): void => {
   const { weights, program, loss } = gradientProgram(row);
@@ -160,7 +160,7 @@ export const checkGradientRule = (row: ConformanceCase): void => {
   });
 };
 
-/** Compares the gradient computed on a backend with the reference's. */
+/** Compares the gradient computed on a backend with the gradient of the reference. */
 export const checkGradientValues = async (row: ConformanceCase, backend: Backend): Promise<void> => {
   const { weights, program } = gradientProgram(row);
   const args = [...row.inputs, ...weights];
@@ -176,6 +176,9 @@ export const checkGradientValues = async (row: ConformanceCase, backend: Backend
   );
 };
 
-/** Returns the number of elements of a row's inputs; central differences on large rows take too long. */
+/**
+ * Returns the total number of elements in a row's inputs. Central differences take too long for rows with many
+ * elements.
+ */
 export const inputElements = (row: ConformanceCase): number =>
   row.inputs.reduce((total, input) => total + elementCount(input.shape), 0);

@@ -2,12 +2,16 @@ import fc from "fast-check";
 
 const { process } = globalThis as { readonly process?: { readonly env: Readonly<Record<string, string | undefined>> } };
 
-/** Seed of property tests in the default run. A fixed seed makes a failure a defect of the code, not of chance. */
+/**
+ * Seed of property tests in the default run. The seed is fixed, so that a failure is caused by the code and not by
+ * chance.
+ */
 const defaultSeed = 20261128;
 
 /**
- * Returns the seed of all property tests that set none: `SKEIN_LAW_SEED`, an integer or `random`. Default: a fixed
- * seed, and a random one in `pnpm test:full`. A failing test prints its seed.
+ * Returns the seed of all property tests that do not set a seed, from `SKEIN_LAW_SEED`: an integer or `random`.
+ * Default: a fixed seed, or a random seed in `pnpm test:full`. Returns undefined for a random seed. A failing test
+ * prints its seed.
  */
 const seedOf = ({ SKEIN_LAW_SEED: value, SKEIN_TESTS: extent }: Readonly<Record<string, string | undefined>>) => {
   if (value === "random" || (value === undefined && extent === "full")) return undefined;

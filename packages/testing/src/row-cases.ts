@@ -39,7 +39,7 @@ import type { RowCase } from "./row-laws.ts";
 import { rowSlice } from "./row-slice.ts";
 import { normalArray } from "./seeded.ts";
 
-/** An input that is cut along dimension `dim`. `dim` absent: the input is the same for all rows. */
+/** An input that is sliced along dimension `dim`. `dim` absent: the input is the same for all rows. */
 interface RowInput {
   readonly array: NdArray;
   readonly dim?: number;
@@ -60,7 +60,7 @@ const rowCase = (name: string, fn: RowCase["fn"], given: readonly RowInput[], di
   };
 };
 
-/** The gradient of the first operand, with the last operand as cotangent. */
+/** Returns a function that computes the gradient of `fn` for its first operand, with the last operand as cotangent. */
 const gradient =
   (fn: (...xs: Tensor[]) => Tensor): RowCase["fn"] =>
   (...given) => {
@@ -68,7 +68,10 @@ const gradient =
     return vjp((x: Tensor) => fn(x, ...operands.slice(1)), operands[0]!).pullback(given.at(-1)!) as Tensor;
   };
 
-/** `[rows, inner] · [inner, columns]`; rows are the second dimension if the first operand is transposed. */
+/**
+ * Returns the case of a matrix product [rows, inner] · [inner, columns]. If the first operand is transposed, its rows
+ * are its second dimension.
+ */
 export const productRows = (
   rows: number,
   inner: number,
@@ -84,7 +87,10 @@ export const productRows = (
     ],
   );
 
-/** Grouped rows: group g has `counts[g]` rows; a part of the rows has the remaining rows of each group. */
+/**
+ * Returns the case of a grouped matrix product in which group g has `counts[g]` rows. For a range of rows, each group
+ * has only its rows inside the range.
+ */
 export const groupedRows = (counts: readonly number[], inner: number, columns: number): RowCase => {
   const rows = counts.reduce((total, count) => total + count, 0);
   const x = normalArray([rows, inner], 1);
@@ -111,7 +117,8 @@ const transposes = [false, true].flatMap((transposeA) =>
   [false, true].map((transposeB) => ({ transposeA, transposeB })),
 );
 
-// 70 rows exceed a tile of 64. Sums exceed the block of 512 terms; one case has a single column.
+// 70 rows exceed a tile of 64. Sums with 600 and 1100 terms exceed the block of 512 terms. One case has a single
+// column.
 const products: readonly RowCase[] = [
   ...transposes.flatMap((options) => [
     productRows(70, 37, 21, options),
@@ -292,5 +299,8 @@ const rowwise: readonly RowCase[] = [
   ),
 ];
 
-/** Functions with independent rows: rows computed separately must be bitwise equal to the same rows of the whole. */
+/**
+ * Functions with independent rows. Rows computed separately must be bitwise equal to the same rows of the complete
+ * result.
+ */
 export const rowCases: readonly RowCase[] = [...products, ...convolutions, ...attentions, ...rowwise];

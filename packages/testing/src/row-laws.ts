@@ -1,11 +1,11 @@
 import { type Backend, evaluate, type NdArray, type Tensor } from "@skein/tensor-core";
 import { rowSlice } from "./row-slice.ts";
 
-/** A traced function with independent rows, with inputs for all of its rows. */
+/** A function with independent rows, and its inputs. */
 export interface RowCase {
-  /** Operator or function, and the special property, such as `matmul: transposed first operand`. */
+  /** Operator or function and the special property of the case, such as `matmul: transposed first operand`. */
   readonly name: string;
-  /** Number of rows of the whole. */
+  /** Total number of rows. */
   readonly rows: number;
   /** Returns the inputs for rows `begin` … `end` − 1. */
   readonly inputs: (begin: number, end: number) => readonly NdArray[];
@@ -14,7 +14,7 @@ export interface RowCase {
   readonly dim: number;
 }
 
-/** Ranges of rows that are computed separately: one row at either end, a few rows, a tile and its neighbors. */
+/** Returns the ranges of rows to compute separately: the first row, the last row, a few rows, and a tile of 64 rows. */
 export const rowRanges = (rows: number): readonly (readonly [begin: number, end: number])[] =>
   (
     [
@@ -27,7 +27,7 @@ export const rowRanges = (rows: number): readonly (readonly [begin: number, end:
   ).filter(([begin, end]) => begin >= 0 && end <= rows && end - begin < rows);
 
 /**
- * Checks that rows computed separately are bitwise equal to the same rows of the whole. NaN equals NaN.
+ * Checks that rows computed separately are bitwise equal to the same rows of the complete result. NaN equals NaN.
  *
  * @throws Error that names the case, the rows and the first different element.
  */

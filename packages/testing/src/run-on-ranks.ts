@@ -19,13 +19,19 @@ export const toReference = (array: NdArray): ReferenceArray => ({
 /** Layout of ranks on a mesh. */
 export interface RankLayout {
   readonly mesh: Mesh;
-  /** Returns the mesh coordinates of a rank, for functions that depend on them. Default: one trace for all ranks. */
+  /**
+   * Returns the mesh coordinates of a rank, for functions that depend on the coordinates. Default: one trace for all
+   * ranks.
+   */
   readonly placeOf?: (rank: number) => MeshCoordinates;
   /** Returns the ranks of a rank's group along each axis. */
   readonly groupsOf: (rank: number) => Readonly<Record<string, readonly number[]>>;
 }
 
-/** Runs a traced function on all ranks on the reference, traced separately for each rank, with separate arguments. */
+/**
+ * Runs a function on all ranks with the reference backend. The function is traced separately for each rank, with
+ * separate arguments.
+ */
 export const runOnRanks = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   ranks: readonly { [K in keyof Args]: ArrayTree<Args[K]> }[],

@@ -3,19 +3,22 @@ import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
 import { mersenne } from "pure-rand/generator/mersenne";
 
 /**
- * Makes a generator for test inputs: uniform in [0, 1), multiples of 2⁻⁵³; independent of the random streams under
- * test.
+ * Returns a generator of test inputs: uniform in [0, 1), multiples of 2⁻⁵³. The generator is independent of the random
+ * streams under test.
  *
- * Source: Matsumoto and Nishimura 1998, MT19937. Its seeding mixes the seed. The small generators of the same library
- * start with the seed itself: the first number of seeds 1, 2 and 3 would be 1 − 2⁻²⁶·seed, and each array of normal
- * values would start with an outlier.
+ * Source: Matsumoto and Nishimura 1998, MT19937. MT19937 mixes the seed when it is initialized. The small generators of
+ * the same library start with the seed itself: for seeds 1, 2 and 3 their first number is 1 − 2⁻²⁶·seed, so each array
+ * of normal values would start with an outlier.
  */
 export const seeded = (seed: number): (() => number) => {
   const generator = mersenne(seed);
   return () => uniformFloat64(generator);
 };
 
-/** Draws standard normal values, rounded to `dtype`; integers and bools have a small spread around zero. */
+/**
+ * Draws standard normal values, rounded to `dtype`. Integers are normal values times 5, rounded. Unsigned integers are
+ * their magnitudes. Bools are true for positive values.
+ */
 export const normalArray = (shape: Shape, seed = 1, dtype: DType = "f32"): NdArray => {
   const random = seeded(seed);
   const draw = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

@@ -1,6 +1,6 @@
 /**
- * Returns f32 values spread evenly over the bit patterns between two positive bounds, so that every exponent is
- * covered; both signs.
+ * Returns f32 values of both signs whose magnitudes are spread evenly over the bit patterns between two positive
+ * bounds, so that every exponent is covered.
  */
 export const spread = (low: number, high: number, count: number = 20_000): Float32Array<ArrayBuffer> => {
   const bits = new Uint32Array(Float32Array.of(low, high).buffer);

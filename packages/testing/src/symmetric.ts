@@ -1,7 +1,7 @@
 import { elementCount, NdArray, type Shape } from "@skein/tensor-core";
 import { normalArray } from "./seeded.ts";
 
-/** Symmetric matrices [...batch, size, size] of standard normal values. */
+/** Returns symmetric matrices [...batch, size, size] of standard normal values. */
 export const symmetricArray = (batch: Shape, size: number, seed = 1): NdArray => {
   const values = normalArray([...batch, size, size], seed).toNumbers();
   const mirrored = values.map((_, at) => {
@@ -12,8 +12,8 @@ export const symmetricArray = (batch: Shape, size: number, seed = 1): NdArray =>
 };
 
 /**
- * A full symmetric matrix with given eigenvalues, up to the rounding of its entries to f32: `h diag(λ) h` with the
- * reflection h = 1 − 2 u uᵀ along a random unit vector u.
+ * Returns a dense symmetric matrix with given eigenvalues, up to the rounding of its entries to f32: `h diag(λ) h` with
+ * the reflection h = I − 2 u uᵀ for a random unit vector u.
  */
 export const withSpectrum = (eigenvalues: readonly number[], seed = 1): NdArray => {
   const size = eigenvalues.length;
@@ -30,6 +30,6 @@ export const withSpectrum = (eigenvalues: readonly number[], seed = 1): NdArray 
   return NdArray.from(values, [size, size]);
 };
 
-/** `size` eigenvalues from 1 down to 1/condition, geometrically spaced. */
+/** Returns `size` eigenvalues from 1 down to 1/condition, geometrically spaced. */
 export const gradedSpectrum = (size: number, condition: number): number[] =>
   Array.from({ length: size }, (_, k) => condition ** (-k / Math.max(1, size - 1)));

@@ -19,8 +19,8 @@ export interface EpochAugmentation {
 }
 
 /**
- * Writes the samples `indices` into `target`, as `writeBatch` does. Batches complete in the order of the requests, but
- * the samples of later batches may be read earlier.
+ * Writes the samples `indices` into `target`, as `writeBatch` does. Concurrent calls complete in the order in which
+ * they were made, but samples of a later batch may be read before an earlier batch is complete.
  *
  * @returns the number of images that came from the cache.
  */
@@ -54,7 +54,7 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
       if (wasCached) numCached++;
       const image = target.subarray(first + i * imageBytes, first + (i + 1) * imageBytes);
       // The random key depends on the requested sample, so that an image that replaces several damaged images is
-      // augmented differently for each.
+      // augmented differently for each damaged image.
       if (epochAugmentation === undefined) cropCenter(pixels, decodedSize, image, size);
       else {
         const { augmentation, seed, epoch } = epochAugmentation;
@@ -69,8 +69,9 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
 };
 
 /**
- * Returns the function that fills batches. @param damaged Called for each damaged image that is replaced by another
- * image.
+ * Returns the function that fills batches with `samples`.
+ *
+ * @param damaged Called for each damaged image that is replaced by another image.
  */
 export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => void): BatchFiller =>
   isEncoded(samples)

@@ -13,9 +13,7 @@ import type { BatchOrder, PrefetchInput, PrefetchMessage } from "./prefetch-work
 export interface BatchThreadOptions {
   /** Maximum number of batches assembled ahead of the consumer. */
   readonly slots: number;
-  /**
-   * Called once for each damaged image that is replaced by another image, in the first thread that finds the damage.
-   */
+  /** Called once for each damaged image that is replaced by another image, even if several threads find the damage. */
   readonly damaged: (image: DamagedImage) => void;
 }
 
@@ -54,7 +52,7 @@ export class BatchThread {
       {
         workerData: input,
         name: "skein-prefetch",
-        resourceLimits: { maxYoungGenerationSizeMb: 4 }, // only short-lived views; keeps the thread's memory small and constant
+        resourceLimits: { maxYoungGenerationSizeMb: 4 }, // suffices for short-lived views; keeps memory small
       },
     );
     this.worker.on("message", (message: PrefetchMessage) => {
@@ -74,15 +72,15 @@ export class BatchThread {
     Atomics.notify(this.slots.control, controlWord.produced);
   }
 
-  /** Starts to assemble the batches of one more evaluation. No batch is assembled before the first call. */
+  /** Starts to assemble the batches of the next evaluation. No evaluation batch is assembled before the first call. */
   beginEvaluation(): void {
     this.worker.postMessage("begin");
   }
 
   /**
-   * Waits until `count` batches after the current one are ready.
+   * Waits until the next `count` batches are ready.
    *
-   * @returns the error if these batches will never be ready.
+   * @returns undefined when the batches are ready, or the error that prevents these batches.
    */
   async ahead(count: number): Promise<Error | undefined> {
     const { control } = this.slots;
@@ -111,7 +109,7 @@ export class BatchThread {
     return { batch, cachedImages, lanes };
   }
 
-  /** Ends the thread, even while it is working. A thread that reads a stream ends after its current read. */
+  /** Ends the thread immediately. A thread that reads a stream ends after its current read. */
   async close(): Promise<void> {
     const { control } = this.slots;
     Atomics.store(control, controlWord.closed, 1);

@@ -24,7 +24,11 @@ export interface ByteSource {
  */
 export const isAddress = (location: string): boolean => /^https?:\/\//i.test(location);
 
-/** Returns a URL without its query. @throws DataError for an invalid URL. */
+/**
+ * Returns a URL without its query and fragment.
+ *
+ * @throws DataError for an invalid URL.
+ */
 const nameOf = (address: string): string => {
   if (!URL.canParse(address))
     throw new DataError(`${address.split(/[?#]/, 1)[0]} is not a valid address; write it as https://host/path`);
@@ -32,7 +36,7 @@ const nameOf = (address: string): string => {
   return origin + pathname;
 };
 
-/** Returns a location without query and fragment if it is a URL; a file path is returned unchanged. */
+/** Returns a URL without its query and fragment. Returns a file path unchanged. */
 export const pathOf = (location: string): string => (isAddress(location) ? nameOf(location) : location);
 
 /** Pauses in milliseconds before each retry of a request. */

@@ -28,8 +28,8 @@ export const readerPackages: Readonly<Record<"images" | "jpegs" | "tokenizers", 
 export const installCommand = ({ name, range }: DataPackage): string => `npm install "${name}@${range}"`;
 
 /**
- * Resolves a module from `from` (a file URL), then from the working directory. These differ if our program is installed
- * globally or started by npx. Returns undefined if the module is not found.
+ * Resolves a module from `from` (a file URL), then from the working directory. The two locations differ if Skein is
+ * installed globally or started by npx. Returns undefined if the module is not found.
  */
 export const findModule = (specifier: string, from: string): string | undefined => {
   for (const base of [from, pathToFileURL(join(process.cwd(), "here.js"))]) {
@@ -48,7 +48,11 @@ export const findPackage = (name: string, from: string): string | undefined => {
   return manifest && dirname(manifest);
 };
 
-/** Returns the package folder of a data set. @throws DataError with the install command. */
+/**
+ * Returns the package folder of a data set.
+ *
+ * @throws DataError with the install command if the package is not installed.
+ */
 export const dataPackageFolder = (what: keyof typeof dataPackages, from: string): string => {
   const wanted = dataPackages[what];
   const folder = findPackage(wanted.name, from);
@@ -61,7 +65,7 @@ export const dataPackageFolder = (what: keyof typeof dataPackages, from: string)
 
 /** Availability of a package, with its install command if the package is missing. */
 export interface PackageFinding {
-  /** Name of the data set, or type of data, that the package is for. */
+  /** Name of the data set in the package, or type of data that the package reads. */
   readonly kind: string;
   readonly holds: string;
   readonly install?: string;

@@ -52,9 +52,9 @@ export interface ImageDecoder {
   readonly version: string;
   /**
    * Decodes one image to u8 [rows, columns, channels]. Applies the EXIF orientation, replaces transparency by black,
-   * and uses only the first frame of an animation. Colors are those of the file, as in Pillow: color profiles are
-   * ignored, CMYK is converted with Pillow's formula, and gray is luma. For damaged bytes, rejects with the decoder's
-   * reason in one line; if memory is insufficient, rejects with a DataError.
+   * and uses only the first frame of an animation. Converts colors as Pillow does: color profiles are ignored, CMYK is
+   * converted with Pillow's formula, and gray is luma. For damaged bytes, rejects with the decoder's reason in one
+   * line. If memory is insufficient, rejects with a DataError.
    */
   decode(bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array>;
 }
@@ -68,7 +68,7 @@ const isTiff = (bytes: Uint8Array): boolean =>
 const mayHoldInks = (bytes: Uint8Array): boolean =>
   isTiff(bytes) || (bytes[0] === 0xff && bytes[1] === 0xd8 && ![1, 3].includes(jpegHeader(bytes)?.components ?? 0));
 
-/** Returns sharp's reason for a damaged image in one line. Removes repeated reasons; sharp may also give no reason. */
+/** Returns sharp's reason for a damaged image in one line, without repeated parts. sharp may also give no reason. */
 const reasonOf = (error: Error): string => {
   const reasons: string[] = [];
   for (const line of error.message.split("\n").map((text) => text.trim().replace(/:$/, "")))
@@ -78,10 +78,10 @@ const reasonOf = (error: Error): string => {
 };
 
 /**
- * Resolves package `sharp`.
+ * Returns a decoder that uses package `sharp`.
  *
  * @param from File URL of the module from which the package is resolved.
- * @throws DataError with the command that installs it.
+ * @throws DataError with the install command if the package is missing.
  */
 export const sharpDecoder = (from: string): ImageDecoder => {
   const sharp = requirePackage(readerPackages.images, from) as Sharp;

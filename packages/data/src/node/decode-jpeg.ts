@@ -10,14 +10,14 @@ import type { ImageDecoder } from "./decode-image.ts";
 import { requirePackage } from "./optional-package.ts";
 import { withinPixels } from "./pixel-budget.ts";
 
-/** Part of the package's interface used in this module. */
+/** Part of `@napi-rs/image`'s interface used in this module. */
 interface NapiImage {
   readonly Transformer: new (
     bytes: Uint8Array,
   ) => {
     /**
-     * Decodes on a thread of libuv. Returns RGB, or gray if stored as gray, without applying the orientation. Rejects
-     * for damaged bytes.
+     * Decodes on a thread of libuv. Returns RGB pixels, or gray pixels for a gray image, without applying the
+     * orientation. Rejects for damaged bytes.
      */
     rawPixels(): Promise<Uint8Array>;
   };
@@ -45,10 +45,13 @@ const loadNapiImage = (from: string): { readonly napi: NapiImage; readonly versi
 /** Start-of-frame markers of baseline, extended and progressive JPEGs with Huffman coding. */
 const frames: readonly number[] = [0xc0, 0xc1, 0xc2];
 
-/** Whether a file ends with the end of its image. The package fills missing pixels with gray and reports no error. */
+/**
+ * Whether a file ends with an end-of-image marker. If the file is truncated, the package fills missing pixels with gray
+ * and reports no error.
+ */
 const isWhole = (bytes: Uint8Array): boolean => bytes.at(-2) === 0xff && bytes.at(-1) === 0xd9;
 
-/** Whether both decoders return equal pixels for an image, except for rounding. */
+/** Whether `@napi-rs/image` and sharp decode an image to equal pixels, except for rounding. */
 const isOrdinary = ({ rows, columns, components, precision, frame }: JpegHeader, channels: 1 | 3): boolean =>
   frames.includes(frame) &&
   precision === 8 &&
@@ -59,14 +62,15 @@ const isOrdinary = ({ rows, columns, components, precision, frame }: JpegHeader,
 
 /**
  * Returns a decoder that decodes baseline, extended and progressive JPEGs with package `@napi-rs/image`, and resizes
- * them with `Resampler`. All other images are decoded by `other`: other formats, more than 8 bits, CMYK, color images
- * with gray samples, more than 2²⁶ pixels, files that do not end with their image, and files that the package cannot
- * decode. The choice depends only on the bytes of the image.
+ * them with `Resampler`. `other` decodes all other images: other formats, more than 8 bits, CMYK, color images with
+ * gray samples, more than 2²⁶ pixels, files that do not end with an end-of-image marker, and files that the package
+ * cannot decode. The choice depends only on the bytes of the image.
  *
- * Pixels differ from sharp's: chroma is rounded differently (by at most 4, 0.4 in the mean), `cover` crops within
- * pixels whereas sharp crops at pixel boundaries, and the resampling filter differs unless `resample` names one.
+ * Pixels differ from sharp's. Chroma is rounded differently (by at most 4, 0.4 on average). `cover` crops at fractional
+ * pixel positions, whereas sharp crops at pixel boundaries. The resampling filter differs unless `resample` is set.
+ *
  * @param from File URL of the module from which the package is resolved.
- * @throws DataError with the command that installs it.
+ * @throws DataError with the install command if the package is missing.
  */
 export const jpegDecoder = (from: string, other: ImageDecoder): ImageDecoder => {
   const { napi, version } = loadNapiImage(from);

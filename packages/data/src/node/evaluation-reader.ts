@@ -7,14 +7,14 @@ export interface EvaluationReaderOptions extends EvaluationOptions, Pick<Prefetc
 
 /**
  * Reads evaluation batches for repeated evaluations of a run, including batches of encoded samples. A worker thread
- * assembles the batches; it starts with the first evaluation and is reused. The thread reads ahead only during an
- * evaluation, so each evaluation uses the current contents of the files. Call `close` after the last evaluation;
+ * assembles the batches. The thread starts with the first evaluation and is reused. The thread reads ahead only during
+ * an evaluation, so each evaluation uses the current contents of the files. Call `close` after the last evaluation;
  * otherwise the worker thread never ends.
  */
 export class EvaluationReader {
   private readonly samples: Samples;
   private readonly options: EvaluationReaderOptions;
-  /** Worker thread that is not used by a running evaluation. Undefined: none. */
+  /** Worker thread that no running evaluation uses. Undefined: no idle thread. */
   private idle: BatchThread | undefined;
   private isClosed = false;
 

@@ -5,7 +5,7 @@ import { syncOrPooled } from "./quick-reader.ts";
 /** Text of a file's metadata, which changes when the content of the file changes. */
 export interface FileStamp {
   readonly text: string;
-  /** Whether the next change of the file certainly changes the stamp. */
+  /** Whether the next change of the file is certain to change the stamp. */
   readonly isSettled: boolean;
 }
 

@@ -18,11 +18,11 @@ const expanded = (pattern: string): string[] => {
 };
 
 /**
- * Returns the files at some locations: a path, a URL, a folder with such files, or a list of these; `{000..146}`
- * expands to each number.
+ * Returns the files at one or more locations. A location is a path, a URL, or a folder that contains files with the
+ * given endings. `{000..146}` in a path or URL expands to each number.
  *
  * @param endings File name endings, such as `.tar`, of the files to use in a folder.
- * @throws DataError that ends with `cure` for a folder without such files.
+ * @throws DataError that ends with `cure` for a folder without files with these endings.
  */
 export const filesAtLocations = (
   locations: string | readonly string[],

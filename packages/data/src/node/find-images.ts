@@ -24,9 +24,9 @@ export interface FoundImages {
   readonly classes: readonly string[];
   readonly train: readonly ImageFile[];
   readonly test: readonly ImageFile[];
-  /** Paths of files whose names are not those of images. */
+  /** Paths of files without an image extension. */
   readonly others: readonly string[];
-  /** Names of samples without an image or a label, which are excluded. Absent: none. */
+  /** Names of samples without an image or a label, which are excluded. Absent: no such samples. */
   readonly incomplete?: readonly string[];
   /** Path of the manifest that lists the images. Absent: no manifest. */
   readonly manifest?: string;

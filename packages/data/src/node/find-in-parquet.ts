@@ -7,16 +7,16 @@ import { type FoundImages, heldOutNames } from "./find-images.ts";
 import { parquetRows } from "./parquet-column.ts";
 import { type FoundSample, splitSamples } from "./split-samples.ts";
 
-/** Parquet files, and their columns with image and label. */
+/** Parquet files, and the names of their image and label columns. */
 export interface ParquetOptions {
   /**
-   * Parquet files: a path, a URL (`https://…`), a folder with such files, or a list of these; `{00000..00004}` expands
-   * to each number.
+   * Location of Parquet files: a path, a URL (`https://…`), a folder, or a list of locations. `{00000..00004}` in a
+   * path or URL expands to each number.
    */
   readonly file: string | readonly string[];
   /**
-   * Test files. Default: files named test-…, val-… or validation-… if the folder contains such files and others.
-   * Without such files, `testFraction` of the samples is held out, chosen by file and row.
+   * Location of the test files. Default: files named test-…, val-…, valid-… or validation-…, if `file` is a folder that
+   * also contains other files. Without test files, `testFraction` of the samples is held out, chosen by file and row.
    */
   readonly testFile?: string | readonly string[] | undefined;
   /** Column of the images, which contains bytes or a struct with a field `bytes`. Default: image. */
@@ -43,7 +43,10 @@ export const parquetParts = ({
     : [files.filter((path) => !isTestFile(path)), heldOut];
 };
 
-/** Returns the class names of numeric labels, in the format of Hugging Face's writers (`ClassLabel`). */
+/**
+ * Returns the class names of numeric labels. Hugging Face's writers store the names in the metadata (`ClassLabel`).
+ * Returns undefined if the metadata contains no names.
+ */
 const namesIn = (notes: ReadonlyMap<string, string>, column: string): readonly string[] | undefined => {
   const text = notes.get("huggingface");
   if (text === undefined) return undefined;
@@ -66,8 +69,8 @@ const imageIn = (value: unknown): Uint8Array | undefined => {
 };
 
 /**
- * Returns the label in a value of the label column, as a class name. Undefined for −1, with which some test sets
- * withhold labels.
+ * Returns the label in a value of the label column, as a class name. Returns undefined for −1, which marks samples
+ * without a label in some test sets.
  */
 const labelIn = (value: unknown, names: readonly string[] | undefined, location: string): string | undefined => {
   if (value instanceof Uint8Array) return new TextDecoder().decode(value) || undefined;

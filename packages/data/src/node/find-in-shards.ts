@@ -6,20 +6,20 @@ import { imageOf, labelOf, requireTogether, shardSamples } from "./shard-samples
 import { type FoundSample, splitSamples } from "./split-samples.ts";
 import { SourcePieces } from "./tar-entries.ts";
 
-/** Tar shards, and the files with image and label in each sample. */
+/** Tar shards, and the names of the image and label files in each sample. */
 export interface ShardOptions {
   /**
-   * Tar files: a path, a URL (`https://…`), a folder with such files, or a list of these; `{000..146}` expands to each
-   * number.
+   * Location of tar files: a path, a URL (`https://…`), a folder, or a list of locations. `{000..146}` in a path or URL
+   * expands to each number.
    */
   readonly file: string | readonly string[];
-  /** Test shards. Default: `testFraction` of the samples is held out, chosen by name. */
+  /** Location of the test shards. Default: `testFraction` of the samples is held out, chosen by name. */
   readonly testFile?: string | readonly string[] | undefined;
-  /** Extension, after the sample's key, of the image file. Default: the file whose name is that of an image. */
+  /** Extension of the image file, after the sample's key. Default: any image extension. */
   readonly image?: string | undefined;
   /** Extension of the label file. Default: cls. */
   readonly label?: string | undefined;
-  /** Key of the label in a label file that is JSON. Default: label. */
+  /** Key of the label in a JSON label file. Default: label. */
   readonly field?: string | undefined;
 }
 
@@ -55,13 +55,12 @@ export const samplesIn = async (
 
 /**
  * Finds images in WebDataset shards: tar archives in which the files with the same key (the name up to the first dot)
- * form a sample; one file is the image and one the label, such as `000.jpg` and `000.cls`. Labels are class numbers or
- * names.
+ * form a sample. One of these files is the image and another the label, such as `000.jpg` and `000.cls`. Labels are
+ * class numbers or names. Source: the WebDataset format, github.com/webdataset/webdataset.
  *
  * @param testFraction Fraction to hold out, in (0, 1), if there are no test shards. With `skipDamaged`, samples without
  * an image or a label are excluded and counted instead of causing an error.
- * @throws DataError for damaged shards, and for parts without samples. Source: the WebDataset format,
- * github.com/webdataset/webdataset.
+ * @throws DataError for damaged shards, and for parts without samples.
  */
 export const findInShards = async (
   options: ShardOptions,

@@ -1,6 +1,6 @@
 /**
  * Processes the items 0 to `count` − 1, at most `concurrency` at the same time. After an error no further item is
- * started. If several items fail, throws the error of the lowest index, regardless of timing.
+ * started. If several items fail, throws the error of the item with the lowest index, regardless of timing.
  */
 export const forEachConcurrently = async (
   count: number,

@@ -26,10 +26,10 @@ const quotaOf = (count: number, below: number, fraction: number): number => {
 };
 
 /**
- * Holds out items of each class by name: the items whose hash is below `fraction`. The number per class is kept close
- * to the class's proportional share: at least one item if the share is at least one, and never the complete class. When
- * items are added, an item therefore stays in its part, unless its class would become disproportionate; then at most
- * one item of that class changes its part per added item.
+ * Holds out the items of each class whose hash is below `fraction`. The number of items per class is limited to a range
+ * around the class's proportional share: at least one item if the share is at least one, and never the complete class.
+ * When items are added, an item therefore stays in its part unless its class would become disproportionate. In that
+ * case at most one item of the class changes its part per added item.
  *
  * @param fraction Fraction to hold out, in (0, 1).
  * @returns whether each item is held out. At least one item is held out if a class has two items.

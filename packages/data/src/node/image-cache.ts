@@ -5,11 +5,12 @@ import { requireMemory } from "./require-memory.ts";
 /**
  * Allocates a cache of decoded images in shared memory.
  *
- * The first images stay in the cache; no image is evicted. An epoch reads each image once, in random order, so each
- * cached image is a hit in each epoch. LRU eviction would have fewer hits, because it evicts the images that are needed
- * next.
+ * The first images remain in the cache, and no image is evicted. An epoch reads each image once, in random order, so
+ * each cached image is a hit in each epoch. LRU eviction would have fewer hits, because it evicts the images that are
+ * needed next.
  *
- * @param maxBytes Maximum size of the cache in bytes. @param count Number of images.
+ * @param maxBytes Maximum size of the cache in bytes.
+ * @param count Number of images.
  * @throws DataError if memory is insufficient.
  */
 export const imageCache = (maxBytes: number, imageBytes: number, count: number): ImageCache => {

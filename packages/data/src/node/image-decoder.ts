@@ -2,8 +2,8 @@ import { type ImageDecoder, sharpDecoder } from "./decode-image.ts";
 import { jpegDecoder } from "./decode-jpeg.ts";
 
 /**
- * Package that decodes images: `sharp` for all images; or `@napi-rs/image` for ordinary JPEGs (see `jpegDecoder`), with
- * sharp for other images. Decoded pixels differ between the two settings.
+ * Package that decodes images. With `sharp`, sharp decodes all images. With `napi-rs`, `@napi-rs/image` decodes
+ * ordinary JPEGs (see `jpegDecoder`), and sharp decodes other images. Decoded pixels differ between the two settings.
  */
 export type DecoderName = "sharp" | "napi-rs";
 

@@ -108,12 +108,12 @@ describe("cached digests of images", () => {
     const third = await digest();
     expect(third.read).toEqual(["b", "c", "e"]);
     expect(third.digests).toEqual(await digestAnew());
-    expect(third.digests[0]!.subarray(32, 64)).toEqual(first.digests[0]!.subarray(64, 96)); // of c, the same
+    expect(third.digests[0]!.subarray(32, 64)).toEqual(first.digests[0]!.subarray(64, 96)); // digest of c
     expect((await digest()).read).toEqual([]);
   });
 
   test("do not include files written just now, which may change again within a tick of the clock", async () => {
-    vi.useFakeTimers({ toFake: ["Date"] }); // the clock stands still: files are recent, however slow the machine
+    vi.useFakeTimers({ toFake: ["Date"] }); // fixed time, so that files are recent even on a slow machine
     for (let i = 0; i < 50; i++) {
       write("a", `a${i % 10}`);
       await digest();
@@ -263,7 +263,7 @@ describe("cached digests of images", () => {
   );
   type Edit = typeof edit extends fc.Arbitrary<infer Of> ? Of : never;
 
-  const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile(); // no link to itself
+  const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile(); // false for a link to itself
 
   /** Writes a file with a fixed timestamp, as archive programs do, so that timestamps do not reveal a change. */
   const writeAsPacked = (path: string, content: string): void => {

@@ -8,7 +8,7 @@ import { type FileStamp, fileStamp } from "./file-stamp.ts";
 import { readImage } from "./image-source.ts";
 import { KnownDigests } from "./known-digests.ts";
 
-/** Returns a folder that contains all files of some image sources: the innermost such folder, or a parent of it. */
+/** Returns a folder that contains all files of the image sources: their innermost common folder, or a parent folder. */
 const folderOf = (sources: readonly ImageSource[]): string => {
   let folder: string | undefined;
   for (const { count, paths } of sources)
@@ -29,7 +29,10 @@ const realPath = (folder: string): string => {
   }
 };
 
-/** Returns the stamp of a URL. A strong ETag identifies the bytes. Sends a request to the server on each call. */
+/**
+ * Returns the stamp of a URL: the file size and the strong ETag, which identifies the bytes. Returns undefined without
+ * a strong ETag. Each call sends a request to the server.
+ */
 const addressStamp = async (address: string): Promise<FileStamp | undefined> => {
   try {
     const { etag, sizeBytes } = await openSource(address, "see that it is still there", "tar");
@@ -40,8 +43,8 @@ const addressStamp = async (address: string): Promise<FileStamp | undefined> => 
 };
 
 /**
- * Returns a function that identifies the bytes of each image of a source by the path relative to the folder, the stamp
- * of the file, and the part of the file.
+ * Returns a function that identifies an image's bytes by the path relative to the folder, the file's stamp, and the
+ * image's part of the file.
  */
 const imageStamps = (
   { paths, parts }: ImageSource,
@@ -69,7 +72,7 @@ export interface ImageDigestOptions {
   readonly concurrency: number;
   /** Folder in which digests are stored. Undefined: all images are read. */
   readonly folder: string | undefined;
-  /** Reads the bytes of an image. Default: from its file. */
+  /** Reads the encoded bytes of an image. Default: `readImage`. */
   readonly read?: typeof readImage;
 }
 
@@ -82,10 +85,10 @@ export interface ImageDigests {
 }
 
 /**
- * Computes the SHA-256 of the bytes of images. A file with the same size, timestamps and inode as in an earlier run is
- * not read again; reading its metadata also shows that the file exists and is readable. Unchanged parts of shards are
- * not read again either: local shards by metadata, shards on a web server by a strong ETag. Images in memory are always
- * hashed.
+ * Computes the SHA-256 digests of images. A file with the same size, timestamps and inode as in an earlier run is not
+ * read again. Its metadata also shows that the file exists and is readable. Images in unchanged shards are not read
+ * again either. A local shard is identified by its metadata, a shard on a web server by its strong ETag. Images in
+ * memory are always hashed.
  *
  * @param onUnreadable Called for each unreadable image. Absent: the first unreadable image throws.
  * @throws DataError for an unreadable image.

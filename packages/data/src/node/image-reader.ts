@@ -22,7 +22,7 @@ export interface DamagedImage {
   /** Location of the image, preceded by the manifest line that lists it. */
   readonly name: string;
   readonly why: string;
-  /** Whether the sample is skipped. Default: false, another image replaces it. */
+  /** Whether the sample is skipped. Default: false, another image replaces the damaged image. */
   readonly isLeftOut?: boolean;
 }
 
@@ -36,7 +36,7 @@ export class ImageReader {
   private readonly damaged: (image: DamagedImage) => void;
   private readonly semaphore: Semaphore;
 
-  /** @param damaged Called for each damaged image, in the first thread that finds it. */
+  /** @param damaged Called for each damaged image that no other thread has found before. */
   constructor(records: EncodedRecords, damaged: (image: DamagedImage) => void) {
     this.records = records;
     this.decoder = imageDecoder(records.images.from, records.images.decodesBy);

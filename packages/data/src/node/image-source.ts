@@ -75,7 +75,11 @@ const readPart = async (path: string, part: FilePart): Promise<Uint8Array> => {
   return (await source).read(part.begin, part.begin + part.sizeBytes);
 };
 
-/** Reads the encoded bytes of an image. @throws DataError with the system's error code if they cannot be read. */
+/**
+ * Reads the encoded bytes of an image.
+ *
+ * @throws DataError with the system's error code if the bytes cannot be read.
+ */
 export const readImage = async (source: ImageSource, index: number): Promise<Uint8Array> => {
   try {
     const path = textAt(source.paths, index);
@@ -106,7 +110,9 @@ export const damagedImage = (name: string, cause: Error): DataError =>
  */
 export const isShortOfMemory = (cause: unknown): boolean => cause instanceof DataError;
 
-/** Creates the error for a data set without a usable image. @param why Reason for one of the images. */
+/**
+ * Creates the error for a data set without a usable image. @param why Reason why one of the images cannot be decoded.
+ */
 export const noSoundImage = (source: ImageSource, count: number, why?: string): DataError =>
   new DataError(
     `${imageLocation(source, 0)}: none of ${count} images can be decoded${why === undefined ? "" : ` (${why})`}; restore them`,

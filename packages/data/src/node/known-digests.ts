@@ -2,9 +2,9 @@ import { createHash, hash, randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// First line of a digest file. Records follow, most recently used first, each with a key and a digest, and at the end
-// the SHA-256 of all preceding bytes. A key is the first 128 bits of a SHA-256; about 28 bits would be enough to number
-// the images.
+// A digest file begins with the line `head`. Records follow, most recently used first, each with a key and a digest.
+// The file ends with the SHA-256 of all preceding bytes. A key is the first 128 bits of a SHA-256, so that collisions
+// are practically impossible.
 
 const head = Buffer.from("skein digests 1\n");
 const keyBytes = 16;
@@ -21,7 +21,7 @@ export interface DigestBounds {
 
 /** Default limits: at most 200 MB per file, and 1 GiB in total. */
 const ordinaryBounds: DigestBounds = { records: 2 ** 22, folderBytes: 2 ** 30 };
-/** Maximum number of records per file, even if more records are in use, because Node reads at most 2 GiB at once. */
+/** Maximum number of records in use, and so per file, because Node reads at most 2 GiB at once. */
 const maxInUse = 2 ** 25;
 /** Interval in milliseconds at which digests are saved. A killed run loses at most the work of one interval. */
 const saveEveryMilliseconds = 30_000;
@@ -70,7 +70,7 @@ class Records {
     this.numBytes += recordBytes;
   }
 
-  /** Returns the first records of `others` whose keys are not in these records. */
+  /** Returns the first `most` records of `others` whose keys are not in these records. */
   without(others: Buffer, most: number): Buffer {
     const left = Buffer.alloc(Math.min(others.length, most * recordBytes));
     let end = 0;
@@ -86,9 +86,7 @@ const sumOf = (...parts: readonly Uint8Array[]): Buffer => {
   return sum.digest();
 };
 
-/**
- * Reads the records of a file. Returns an empty buffer if there is no file. @returns undefined if the file is damaged.
- */
+/** Reads the records of a file. Returns an empty buffer if the file does not exist, and undefined if it is damaged. */
 const readRecords = (path: string): Buffer | undefined => {
   let bytes: Buffer;
   try {
@@ -129,7 +127,8 @@ const tidy = (folder: string, written: string, maxBytes: number): void => {
 /**
  * Digests of files that were read before, stored in a file of a folder, so that these files are not read again. Several
  * processes may use one folder at the same time: files are replaced atomically, and records stored by another process
- * in the meantime are kept. Errors of the file or folder are ignored: no digest is then known or stored.
+ * in the meantime are kept. After an error of the file or folder, no digest is known or stored, and `remark` contains
+ * the reason.
  */
 export class KnownDigests {
   /** Reason why digests are not known or not stored, as one line for the user. Undefined: no error. */

@@ -14,16 +14,19 @@ import { damagedText, lineEntry, rowEntry, type TextEntry } from "./text-entries
 /** Text files and their conversion to tokens. */
 export interface DocumentOptions {
   /**
-   * A text file (UTF-8), a JSON Lines file (`.jsonl`, `.ndjson`, `.json`), a Parquet file (`.parquet`, path or URL), a
-   * folder with such files, or a list of these, in order.
+   * Location of the texts: a text file (UTF-8), a JSON Lines file (`.jsonl`, `.ndjson`, `.json`), a Parquet file
+   * (`.parquet`, path or URL), a folder with such files, or a list of locations, which are read in order.
    */
   readonly file: string | readonly string[];
   /**
-   * Key of the text in JSON lines, or column of the text in Parquet. An error if `file` contains neither format.
+   * Key of the text in JSON lines, or column of the text in Parquet. Must be absent if `file` contains neither format.
    * Default: text.
    */
   readonly field?: string | undefined;
-  /** Text inserted between documents. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
+  /**
+   * Text inserted between documents. Default: the tokenizer's end-of-text token, or an empty line if no such token
+   * exists.
+   */
   readonly separator?: string | undefined;
   /** Whether lines and rows without text are skipped instead of causing an error. */
   readonly skipDamaged?: boolean | undefined;
@@ -57,7 +60,7 @@ const textsAt = (location: string): string[] => {
 };
 
 /**
- * Whether any of some files, or of the files in some folders, has several fields of which one is the text.
+ * Whether any of the files, including the files in folders, has named fields, so that one field is the text.
  *
  * @throws DataError for a folder without texts.
  */
@@ -110,7 +113,8 @@ async function* documentsOf(
 }
 
 /**
- * Yields the texts of files, of JSON lines, of Parquet rows, or of folders of these, in order, as strings or as bytes.
+ * Yields all documents at the locations in `options.file`, in order, as strings or bytes. A document is a text file, a
+ * JSON line or a Parquet row.
  *
  * @param damaged Receives the locations of skipped lines and rows.
  * @throws DataError for unreadable files, and for a damaged line unless damaged lines are skipped.
@@ -141,10 +145,12 @@ const concatenated = <Text extends Uint8Array | Int32Array>(
 /** A synchronous or asynchronous sequence. */
 type Series<Item> = Iterable<Item> | AsyncIterable<Item>;
 
-/** Number of characters or bytes of the documents that are encoded together. */
+/** Minimum total length of documents that are encoded together, in characters or bytes. */
 const partLength = 2 ** 14;
 
-/** Groups consecutive documents by total length. */
+/**
+ * Groups consecutive documents into parts with a total length of at least `partLength`. The last part may be shorter.
+ */
 async function* partsOf(documents: Series<string | Uint8Array>): AsyncGenerator<(string | Uint8Array)[], void> {
   let part: (string | Uint8Array)[] = [];
   let length = 0;
@@ -192,7 +198,8 @@ export const joinDocuments = async (
 };
 
 /**
- * Concatenates the texts of files, of JSON lines, of Parquet rows, or of folders of these (see `joinDocuments`).
+ * Loads and concatenates all documents at the locations in `options.file` (see `joinDocuments`). A document is a text
+ * file, a JSON line or a Parquet row.
  *
  * @throws DataError for unreadable files, and for a damaged line, with file and line number, unless damaged lines are
  * skipped.

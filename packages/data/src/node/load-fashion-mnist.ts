@@ -34,9 +34,10 @@ export const requirePublished = (file: string, { name, bytes }: NamedBytes): voi
  * Loads the 60,000 training and 10,000 test images of Fashion-MNIST into shared memory: clothes of ten classes, 28×28
  * gray levels, with the fields of `mnistRecords`. Files from Debian's package `dataset-fashion-mnist` are compared with
  * the published files. Another folder must contain the four IDX files, plain or `.gz`; only their format is checked.
+ * Source: Xiao, Rasul and Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning algorithms,
+ * arXiv 1708.07747.
  *
- * @throws DataError if a file is missing, truncated or altered. Source: Xiao, Rasul and Vollgraf, Fashion-MNIST: a
- * novel image dataset for benchmarking machine learning algorithms, arXiv 1708.07747.
+ * @throws DataError if a file is missing, truncated or altered.
  */
 export const loadFashionMnist = ({
   folder,

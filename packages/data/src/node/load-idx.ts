@@ -4,17 +4,17 @@ import { mnistFiles } from "../mnist.ts";
 import { DataError } from "../errors.ts";
 import { readIdx } from "./read-idx.ts";
 
-/** Names of a file of images and of the file of their labels. */
+/** Names of an image file and of its label file. */
 export interface IdxPair {
   readonly images: string;
   readonly labels: string;
 }
 
-/** Location of the IDX files, and the names of the files of images and labels. */
+/** Folder and names of the IDX files, and the number of classes. */
 export interface IdxOptions {
   /** Folder of the IDX files. */
   readonly folder: string;
-  /** Names of the training files. Default: those of MNIST. */
+  /** Names of the training files. Default: the MNIST names. Likewise for `test`. */
   readonly train?: IdxPair | undefined;
   readonly test?: IdxPair | undefined;
   /** Number of classes. Default: largest label plus 1. */

@@ -115,7 +115,7 @@ const remarksOn = (
       ]),
 ];
 
-/** Decodes images into shared memory; see `loadImageFolder`. */
+/** Decodes images into shared memory, see `loadImageFolder`. */
 export const loadFoundImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
   const decoder = imageDecoder(options.from, options.decoder ?? "sharp");
   const damaged: string[] = [];
@@ -181,12 +181,13 @@ export const openFoundImages = async (
 };
 
 /**
- * Loads images from one folder per class (see `findImages`), decoded into shared memory: fields `inputs` u8 [rows,
- * columns, channels] and `labels` i32 [], with labels in the order of class names. JPEG, PNG, WebP, AVIF, GIF and TIFF
- * are decoded by package `sharp`, or ordinary JPEGs by `@napi-rs/image` (see `jpegDecoder`).
+ * Loads images from one folder per class (see `findImages`), and decodes them into shared memory. Fields: `inputs` u8
+ * [rows, columns, channels] and `labels` i32 [], in the order of class names. Package `sharp` decodes JPEG, PNG, WebP,
+ * AVIF, GIF and TIFF. With `decoder: "napi-rs"`, `@napi-rs/image` decodes ordinary JPEGs (see `jpegDecoder`).
  *
- * Cost: each image is decoded once, on all cores, before training; the samples need `count · rows · columns · channels`
+ * Cost: each image is decoded once, on all cores, before training. Samples need `count · rows · columns · channels`
  * bytes.
+ *
  * @throws DataError if the package is not installed, for folders without classes of images, and for an image that
  * cannot be decoded unless such images are skipped.
  */
@@ -208,15 +209,16 @@ export const loadImageManifest = async ({
   loadFoundImages(readManifest(file, options.testFraction), options);
 
 /**
- * Opens the samples of `loadImageFolder` without decoding them: the thread that assembles batches (`Prefetcher`,
- * `readEvaluationBatches`) decodes each image when a batch needs it. Damaged images are found only then: if they are
- * skipped, each is replaced by the next intact image, so that the number of samples is unchanged.
+ * Opens the samples of `loadImageFolder` without decoding their images. The thread that assembles batches
+ * (`Prefetcher`, `readEvaluationBatches`) decodes each image when a batch needs it, and finds damaged images only then.
+ * With `skipDamaged`, the next intact image replaces a damaged image, so that the number of samples is unchanged.
  *
- * Cost: opening reads each image once to compute a digest, or only the metadata of its file if `digestFolder` contains
- * its digest. Each epoch reads and decodes all images that are not in the cache. Memory: the cache, and per image a
- * path, a label and a state word.
- * @throws DataError like `loadImageFolder`, except that unreadable images cause the error instead of images that cannot
- * be decoded; also if there is no memory for the cache.
+ * Cost: opening reads each image once to compute its digest, or only the file's metadata if `digestFolder` contains the
+ * digest. Each epoch reads and decodes all images that are not in the cache. Memory: the cache, and per image a path, a
+ * label and a state word.
+ *
+ * @throws DataError like `loadImageFolder`, except that images that cannot be read cause the error, and not images that
+ * cannot be decoded. Also throws if memory for the cache is insufficient.
  */
 export const openImageFolder = async ({
   folder,

@@ -11,13 +11,13 @@ import { openFile } from "./file-pieces.ts";
 import { openNpz } from "./npz.ts";
 import { type NpySource, readNpy, type SharedArray } from "./read-npy.ts";
 
-/** Names of an array of inputs and of the array of their labels. */
+/** Names of an input array and of its label array. */
 export interface NumpyPair {
   readonly inputs: string;
   readonly labels: string;
 }
 
-/** Location of NumPy arrays, and the names of the arrays for samples and labels. */
+/** Location of NumPy arrays, and the names of the input and label arrays. */
 export interface NumpyOptions {
   /** Path of an `.npz` file. Absent: `folder` contains one `.npy` file per array. */
   readonly file?: string | undefined;
@@ -29,7 +29,7 @@ export interface NumpyOptions {
    * out.
    */
   readonly test?: NumpyPair | undefined;
-  /** Whether labels are class numbers, or values for regression. */
+  /** Type of labels: class numbers, or values for regression. */
   readonly predicts: "classes" | "values";
   /** Number of classes. Default: largest label plus 1. */
   readonly classes?: number | undefined;

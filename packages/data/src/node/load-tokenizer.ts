@@ -11,7 +11,7 @@ import { requirePackage } from "./optional-package.ts";
 import { contentOf, withSpecialTokens } from "./special-tokens.ts";
 import { withinTime } from "./within-time.ts";
 
-/** Name of the tokenizer file in a folder of Hugging Face's layout. */
+/** Name of the tokenizer file in Hugging Face's folder layout. */
 export const tokenizerFile = "tokenizer.json";
 const configFile = "tokenizer_config.json";
 
@@ -38,12 +38,12 @@ interface TokenizerOfPackage {
  * backtracking may take hours for a few characters.
  */
 const baseMilliseconds = 5000;
-/** Timeout per character, in milliseconds: a hundredth of the usual speed. */
+/** Timeout per character, in milliseconds. Allows a hundredth of the usual speed. */
 const millisecondsPerCharacter = 0.1;
 
 /**
- * Describes the regular expressions of a `tokenizer.json`, for errors, because one of them may backtrack exponentially.
- * Returns an empty string if there are none.
+ * Returns a part of the timeout error that shows a regular expression of a `tokenizer.json`, because regular
+ * expressions may backtrack exponentially. Returns an empty string if the file contains no regular expression.
  */
 const patternsIn = (description: object): string => {
   const found: string[] = [];
@@ -70,22 +70,25 @@ const parseObject = (text: string, path: string): Readonly<Record<string, unknow
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Readonly<Record<string, unknown>>;
   } catch {
-    // reported below
+    // invalid JSON is reported below
   }
   throw new DataError(
     `${path} does not contain a JSON object, so it is not a ${tokenizerFile}; restore the file from another copy`,
   );
 };
 
-/** Makes a decoder keep byte order marks, as Hugging Face's tokenizers do; version 0.2 of the package drops them. */
+/**
+ * Makes a decoder keep byte order marks, as Hugging Face's tokenizers do. Version 0.2 of the package drops byte order
+ * marks.
+ */
 const keepByteOrderMarks = (decoder: DecoderOfPackage | null): void => {
   if (decoder?.text_decoder !== undefined) decoder.text_decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   decoder?.decoders?.forEach(keepByteOrderMarks);
 };
 
 /**
- * Whether decoding removes spaces before punctuation, as in transformers 5. Only WordPiece decoding does, because
- * WordPiece tokens do not contain spaces. Byte-pair and unigram tokens contain the spaces of a text.
+ * Whether decoding removes spaces before punctuation, as in transformers 5. Only WordPiece decoding removes them,
+ * because WordPiece tokens do not contain spaces. Byte-pair and unigram tokens contain the spaces of a text.
  */
 const cleansUpSpaces = (tokenizer: Readonly<Record<string, unknown>>, config: Readonly<Record<string, unknown>>) =>
   (tokenizer["model"] as { readonly type?: unknown } | undefined)?.type === "WordPiece" &&
@@ -133,7 +136,8 @@ export const loadTokenizer = (location: string, from: string): Tokenizer => {
     text.length,
     "reading the file",
     () => {
-      // The description now contains the special tokens; the package accepts them here only as a list of texts.
+      // `description` already contains the special tokens, and the package accepts only texts as
+      // `additional_special_tokens`.
       const made = new TokenizerOfFile(description, { ...config, additional_special_tokens: [] });
       keepByteOrderMarks(made.decoder);
       let size = 0;

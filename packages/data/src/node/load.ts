@@ -12,7 +12,10 @@ const damaged = (what: keyof typeof dataPackages): string =>
 export interface LoadOptions {
   /** Folder of the files. Default: the folder of the installed package. */
   readonly folder?: string | undefined;
-  /** File URL of the module from which the package is resolved, before the working directory: `import.meta.url`. */
+  /**
+   * File URL of the module from which the package is resolved first: `import.meta.url`. Then the working directory is
+   * tried.
+   */
   readonly from: string;
 }
 

@@ -15,13 +15,13 @@ import { imageLocation, noSoundImage } from "./image-source.ts";
 export interface LazyOptions {
   /** Size of the cache of decoded images in MB (10⁶ bytes). All threads of a process share the cache. */
   readonly cacheMegabytes: number;
-  /** Number of rows and columns of decoded images, at least those of a sample. Default: those of a sample. */
+  /** Number of rows and columns of decoded images. Must be at least the sample size. Default: the sample size. */
   readonly decodeSize?: readonly [number, number] | undefined;
   /** Maximum number of concurrent decodes per thread that assembles batches. Default: four per thread of libuv. */
   readonly decodesAtOnce?: number | undefined;
   /**
-   * Folder in which digests of images are stored, so that unchanged images are not read when they are opened again; at
-   * most 1 GiB. Absent: all images are read.
+   * Folder that stores image digests (at most 1 GiB), so that unchanged images are not read when they are opened again.
+   * Absent: all images are read.
    */
   readonly digestFolder?: string | undefined;
 }
@@ -42,14 +42,15 @@ const decodesPerThread = 4;
 
 /**
  * Returns the default number of concurrent decodes per thread that assembles batches. More than one image per libuv
- * thread is requested, because the decoding threads would be idle while the assembling thread resizes an image.
+ * thread is requested, because the decoding threads would otherwise be idle while the assembling thread resizes an
+ * image.
  */
 export const defaultDecodesAtOnce = (): number => decodesPerThread * decodingThreads();
 
 /**
- * Makes samples of images that stay encoded. Each image is read once, or only the metadata of its file if its digest is
- * known (see `imageDigests`). This shows that the file exists, and identifies the data. Damaged images are found only
- * when they are decoded.
+ * Makes samples from images without decoding them. Each image is read once, or only the metadata of its file if its
+ * digest is known (see `imageDigests`). Reading shows that the file exists, and the digest identifies the data. Damaged
+ * images are found only when they are decoded.
  *
  * @throws DataError for an unreadable image.
  */

@@ -3,11 +3,11 @@ import { DataError } from "../errors.ts";
 import { type DataPackage, findModule, installCommand } from "./data-packages.ts";
 
 /**
- * Loads an optional package as CommonJS, which `findModule` resolves, because `import` does not always see the names
- * that a CommonJS package exports.
+ * Resolves an optional package with `findModule` and loads it as CommonJS, because `import` does not always see the
+ * names that a CommonJS package exports.
  *
  * @param from File URL of the module from which the package is resolved: `import.meta.url`.
- * @throws DataError with the command that installs it.
+ * @throws DataError with the install command if the package is missing.
  */
 export const requirePackage = (wanted: DataPackage, from: string): unknown => {
   const entry = findModule(wanted.name, from);

@@ -9,7 +9,10 @@ const cure = "give an intact Parquet file";
 /** Memory per row in bytes, in addition to the row's content in the file. */
 const rowBytes = 32;
 
-/** Returns the names of the columns. Undefined if the schema is damaged. The schema is a tree in depth-first order. */
+/**
+ * Returns the names of the top-level columns, from a schema that is a tree in depth-first order. Returns undefined if
+ * the schema is damaged.
+ */
 const columnsOf = ({ schema }: FileMetaData): string[] | undefined => {
   const names: string[] = [];
   const childrenLeft = [schema[0]?.num_children ?? 0];
@@ -39,10 +42,10 @@ export interface ParquetGroup {
 
 /**
  * Yields the values of some columns of a Parquet file, one row group at a time. Over HTTP, only the parts of the file
- * that contain these columns are read.
+ * that contain these columns are read. Memory: these columns of one row group.
  *
  * @param cureOfAbsent Cure in the error for a missing column.
- * @param from Index of the first row. Default: 0. Memory: the columns of one row group.
+ * @param from Index of the first row. Default: 0.
  * @throws DataError for a file that cannot be read, is damaged, or lacks a column.
  */
 export async function* parquetRows(

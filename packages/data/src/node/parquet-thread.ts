@@ -24,7 +24,7 @@ interface Pending {
   readonly id: number;
   readonly source: ByteSource;
   readonly promise: PromiseWithResolvers<unknown>;
-  /** Number of reads for whose bytes the thread is waiting. */
+  /** Number of reads in progress, for which the thread is waiting. */
   numReads: number;
   bytes: number;
   silentSeconds: number;
@@ -126,7 +126,10 @@ class ParquetThread {
     }
   }
 
-  /** Counts ticks instead of measuring time, so that a request of a suspended process does not time out. */
+  /**
+   * Ends the thread if a request makes no progress within its timeout. Counts ticks instead of measuring time, so that
+   * a request of a suspended process does not time out.
+   */
   private tick(pending: Pending): void {
     const pages = Atomics.load(this.progress, 0);
     if (!this.isReady || pending.numReads > 0 || pages !== pending.pages) pending.silentSeconds = 0;
@@ -148,7 +151,7 @@ class ParquetThread {
   }
 }
 
-/** Maximum number of Parquet threads per thread that imports this module. Each needs about 20 MB. */
+/** Maximum number of Parquet threads per thread that imports this module. Each Parquet thread needs about 20 MB. */
 const numThreads = 4;
 const semaphore = new Semaphore(numThreads);
 const idleThreads: ParquetThread[] = [];

@@ -13,10 +13,10 @@ export interface ParquetWorkerInput {
   readonly progress: Int32Array<SharedArrayBuffer>;
 }
 
-/** A request: rows `rowStart` to `rowEnd` − 1 of some columns. Without `rows`: the metadata. */
+/** A request for rows `rowStart` to `rowEnd` − 1 of some columns, or, without `rows`, for the metadata. */
 export interface ParquetRequest {
   readonly type: "request";
-  /** Id that distinguishes the reads of this request from those of an earlier request. */
+  /** Id that distinguishes the reads of this request from the reads of an earlier request. */
   readonly id: number;
   readonly fileBytes: number;
   readonly rows?: {
@@ -52,7 +52,7 @@ const post = (message: FromParquetWorker): void => port.postMessage(message);
 
 const advance = (): void => void Atomics.add(progress, 0, 1);
 
-// Decompressors with limited memory per page, because pages declare their own decompressed size.
+// Decompressors with limited memory per page, because each page declares its decompressed size.
 const bounded = Object.fromEntries(
   Object.entries(compressors).map(([codec, unpack]) => [
     codec,

@@ -7,7 +7,7 @@ export const smallPixels: number = 2 ** 24;
 
 /**
  * Memory in bytes per pixel during decoding, including copies not yet garbage-collected. `whole`: the decoder stores
- * the complete image in memory; `rows`: the decoder works row by row.
+ * the complete image in memory. `rows`: the decoder works row by row.
  */
 const pixelBytes = { whole: 12, rows: 2 } as const;
 

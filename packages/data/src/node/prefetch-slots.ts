@@ -3,7 +3,7 @@ import type { PlacedLane } from "../streams/streamed-records.ts";
 import { batchLayout, type SampleSpecs } from "../records.ts";
 
 /**
- * Indices of words in the control block. `produced` and `consumed` are numbers of batches; `closed` is 1 after close.
+ * Indices of words in the control block. `produced` and `consumed` are numbers of batches. `closed` is 1 after close.
  */
 export const controlWord = { produced: 0, consumed: 1, closed: 2 } as const;
 

@@ -65,8 +65,8 @@ const storedBatches = (samples: Samples, order: TrainingOrder | EvaluationOrder)
 };
 
 /**
- * Yields all batches of an evaluation after each message. Nothing is read before the message, because the files may
- * change between evaluations.
+ * Waits for messages, and yields all evaluation batches after each message. No sample is read before the message,
+ * because the files may change between evaluations.
  */
 async function* evaluationFillings(
   { count }: Samples,
@@ -120,7 +120,7 @@ const hasSlot = async (batch: number, reading: Batches["reading"]): Promise<bool
     const consumed = Atomics.load(control, controlWord.consumed);
     if (Atomics.load(control, controlWord.closed) === 1) return false;
     if (batch - consumed < slots.count) return true;
-    // While images are decoded or shards are read, this thread must keep its event loop running; the pending work keeps
+    // While images are decoded or shards are read, this thread must keep its event loop running. The pending work keeps
     // the thread alive. Without pending work the thread must block.
     const under = [numPending > 0 ? produced : undefined, reading?.()].filter((work) => work !== undefined);
     if (under.length > 0)
@@ -130,8 +130,8 @@ const hasSlot = async (batch: number, reading: Batches["reading"]): Promise<bool
 };
 
 /**
- * Marks a batch as produced once it is filled and all earlier batches are marked, because batches may be filled out of
- * order.
+ * Waits until a batch is filled and all earlier batches are marked as produced, then marks the batch as produced.
+ * Batches may be filled out of order.
  */
 const produce = async (batch: number, before: Promise<void>, filled: Promise<number>): Promise<void> => {
   await before;

@@ -13,38 +13,38 @@ import type { DamagedImage } from "./image-reader.ts";
 export interface PrefetchOptions extends TrainingOptions {
   /** Number of batches assembled ahead of the trainer. Default: 4. */
   readonly slots?: number;
-  /** Augmentation of the images, field `inputs`. Absent: no augmentation. */
+  /** Augmentation of the images (field `inputs`). Absent: no augmentation. */
   readonly augmentation?: Augmentation | undefined;
   /**
-   * Called for each damaged image that is replaced by another image, once per image and process; and for each skipped
-   * sample of a stream, once per sample and prefetcher.
+   * Called once per process for each damaged image that is replaced by another image, and once per prefetcher for each
+   * skipped sample of a stream.
    */
   readonly damaged?: ((image: DamagedImage) => void) | undefined;
   /**
-   * Positions of all stream lanes, which replace `position`: the positions returned by `next` on all ranks. The number
-   * of ranks may have changed. Absent: lanes start at their beginnings.
+   * Initial positions of all stream lanes, as returned by `next` on all ranks. Used instead of `position`. The number
+   * of ranks may have changed since. Absent: each lane starts at its beginning.
    */
   readonly lanes?: readonly LanePosition[] | undefined;
 }
 
 /** A batch prepared by a worker thread, and its position in the data. */
 export interface Prefetched {
-  /** Arrays that are views of a slot; valid until the next call of `next`. */
+  /** Arrays of the batch, which are views of a slot. Valid until the next call of `next`. */
   readonly batch: Batch;
   /**
-   * Position of the batch. For a stream: number of completed passes over all shards, the minimum over this rank's
-   * lanes; and number of batches so far.
+   * Position of the batch. For a stream, `epoch` is the number of completed passes over all shards (minimum over this
+   * rank's lanes), and `step` is the number of batches so far.
    */
   readonly position: DataPosition;
-  /** Number of the batch's images that came from the cache. Absent: no cache. */
+  /** Number of images in the batch that came from the cache. Absent: no cache. */
   readonly cachedImages?: number;
-  /** Positions, after the batch, of the lanes read by this rank. Absent: samples are not a stream. */
+  /** Positions of this rank's stream lanes after the batch. Absent: samples are not a stream. */
   readonly lanes?: readonly PlacedLane[];
 }
 
 /**
- * Assembles training batches in a worker thread ahead of the trainer, in shared memory. The batches equal those of
- * `trainingBatches`, regardless of timing; batches of encoded samples equal batches of samples decoded in advance.
+ * Assembles training batches in a worker thread ahead of the trainer, in shared memory. The batches equal the batches
+ * of `trainingBatches`, regardless of timing. Batches of encoded samples equal batches of samples decoded in advance.
  * Images of later batches are decoded on libuv's threads while the trainer waits for earlier batches. Batches of a
  * stream depend on its shards, the seed and the number of lanes (see `Lane`), so that any number of ranks trains on the
  * same samples. Call `close` after the last batch; otherwise the worker thread never ends.
@@ -85,7 +85,7 @@ export class Prefetcher {
    * Waits until the next `count` batches are prepared.
    *
    * @param count Number of batches, at most the number of slots minus 1.
-   * @returns the error if one of these batches cannot be read; `next` returns the batches before it and then throws the
+   * @returns the error if one of these batches cannot be read; `next` returns the earlier batches and then throws the
    * error.
    */
   ahead(count: number): Promise<Error | undefined> {
@@ -106,7 +106,7 @@ export class Prefetcher {
     return { batch, position: { ...position, epoch }, lanes };
   }
 
-  /** Ends the worker thread, even while it is working. Resolves when pending decodes are done. */
+  /** Ends the worker thread without waiting for the current batch. Resolves when pending decodes are done. */
   close(): Promise<void> {
     return this.thread.close();
   }

@@ -9,7 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), "skein-quick-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const path = join(folder, "file");
 
-// no read counts as slow; each read counts as slow; default
+// values of `slowAfter`: no read is slow, each read is slow, default
 const readers = [Infinity, -1, undefined].map((slowAfter) => quickReader(slowAfter));
 
 test("files and parts are equal for every reader", async () => {

@@ -65,8 +65,8 @@ const numAsyncReads = 100;
 type Quick = <Result>(sync: () => Result | Promise<Result>, pooled: () => Promise<Result>) => Promise<Result>;
 
 /**
- * Returns a function that works on this thread while calls are fast, and asynchronously for some calls after a slow
- * one.
+ * Returns a function that works on this thread while calls are fast. After a slow call, the next calls work
+ * asynchronously.
  */
 export const syncOrPooled = (slowAfter: number = slowAfterMilliseconds): Quick => {
   let numLeft = 0;
@@ -84,7 +84,7 @@ export const syncOrPooled = (slowAfter: number = slowAfterMilliseconds): Quick =
 
 /**
  * Returns a function that reads small files. Files in the page cache are read synchronously on this thread, in
- * microseconds; on libuv's threads each read would take four round trips and block the decoding threads. After a slow
+ * microseconds. On libuv's threads, each read would take four round trips and block the decoding threads. After a slow
  * read from a disk or a network, the next files are read on libuv's threads, several at the same time.
  */
 export const quickReader = (slowAfter?: number): FileReader => {

@@ -5,8 +5,8 @@ import type { NamedBytes } from "../images.ts";
 import { readShared } from "./read-shared.ts";
 
 /**
- * Maximum size in bytes after decompression. A few bytes may decompress to any size; larger data sets are not stored in
- * memory.
+ * Maximum size in bytes after decompression. A few bytes may decompress to any size, and larger data sets are not
+ * stored in memory.
  */
 const maxDecompressedBytes = 2 ** 31;
 
@@ -28,8 +28,8 @@ const decompressed = (packed: NamedBytes, cure: string): NamedBytes => {
 };
 
 /**
- * Returns the names under which a file is searched: its own name, and its name with `.idx` instead of `-idx` (as on
- * Kaggle), each also with `.gz`.
+ * Returns the paths at which a file is searched: the given path, and the path with `.idx` instead of `-idx` (as on
+ * Kaggle), both also with `.gz`.
  */
 const namesOf = (path: string): string[] =>
   [path, path.replace(/-(idx\d-ubyte)$/, ".$1")].flatMap((name) => [name, `${name}.gz`]);

@@ -70,7 +70,7 @@ const textIn = ({ location, values }: Row, name: string): string => {
   return text;
 };
 
-/** Whether the image of a row is a test image. Undefined if the row has no `split`. */
+/** Returns whether the image of a row is a test image. Returns undefined if the row has no `split`. */
 const isHeldOut = (row: Row): boolean | undefined => {
   if (row.values["split"] === undefined) return undefined;
   const split = textIn(row, "split").toLowerCase();

@@ -10,7 +10,7 @@ const maxBytes = 2 ** 31;
  * Reads a file into shared memory, so that all threads share one copy.
  *
  * @param holds Expected content of the file.
- * @throws DataError that ends with `cure`, also for anything except a regular file of at most 2 GiB.
+ * @throws DataError that ends with `cure` if the file cannot be read, is not a regular file, or is larger than 2 GiB.
  */
 export const readShared = (path: string, cure: string, holds: FileContent): NamedBytes => {
   const file = openFile(path, cure, holds);

@@ -8,18 +8,18 @@ import { type FoundEntry, type TarBytes, type TarEntry, tarEntries } from "./tar
 export interface ShardFiles {
   readonly key: string;
   readonly files: ReadonlyMap<string, TarEntry>;
-  /** Byte offset of the first of these files, at its first header. */
+  /** Byte offset of the first file's first header. */
   readonly header: number;
-  /** Whether another group of files with the same key occurred earlier, separated by files with another key. */
+  /** Whether files with the same key also occur earlier in the shard, separated by files with another key. */
   readonly isSplit: boolean;
 }
 
-/** Extensions of the files with a sample's image and label. */
+/** Extensions of the image and label files of a sample. */
 export interface ShardNames {
-  /** Extension, after the key, of the image file. Default: the file whose name is that of an image. */
+  /** Extension of the image file, after the key. Default: any image extension. */
   readonly image?: string | undefined;
   readonly label: string;
-  /** Key of the label in a label file that is JSON. */
+  /** Key of the label in a JSON label file. */
   readonly field: string;
 }
 
@@ -32,7 +32,8 @@ const splitName = (name: string): readonly [key: string, extension: string] => {
 /**
  * Groups consecutive files with the same key into samples.
  *
- * @param from Byte offset at which a sample begins. @param pass Called for each file while its bytes are available.
+ * @param from Byte offset at which a sample begins. Default: 0.
+ * @param pass Called for each file while its bytes are available.
  */
 export async function* shardSamples(
   bytes: TarBytes,
@@ -55,10 +56,7 @@ export async function* shardSamples(
   if (sample !== undefined) yield sample;
 }
 
-/**
- * Cure for samples whose files are not consecutive, for example because the archive has the order of a directory
- * listing.
- */
+/** Cure for samples whose files are not consecutive, for example because the archive lists them in directory order. */
 export const sortedCure = "make the tar sorted by name, for example with tar --sort=name -cf shard.tar -C folder .";
 
 /**
@@ -106,7 +104,12 @@ export const imageOf = ({ files, key }: ShardFiles, shard: string, names: ShardN
 
 const isName = (text: string): boolean => /^[^\p{Cc}\ufffd]{1,200}$/u.test(text);
 
-/** Returns the label of a sample. @param read Reads a file. @throws DataError for invalid JSON. */
+/**
+ * Returns the label of a sample. Returns undefined if the label is missing or invalid.
+ *
+ * @param read Reads a file.
+ * @throws DataError for invalid JSON.
+ */
 export const labelOf = async (
   { files, key }: ShardFiles,
   shard: string,

@@ -30,16 +30,19 @@ const listed = (tokens: unknown): unknown[] =>
 /** Maximum number of unused ids below the largest id of a tokenizer. */
 const maxGaps = 1024;
 
-/** Returns the text of a token in a configuration, in which a token is a text, or an object with `content`. */
+/**
+ * Returns the text of a token in a configuration file, which stores a token as a text or as an object with `content`.
+ */
 export const contentOf = (token: unknown): string | undefined => {
   const content = isFields(token) ? token["content"] : token;
   return typeof content === "string" ? content : undefined;
 };
 
 /**
- * Returns `tokenizer.json` with the special tokens that only `tokenizer_config.json` lists added, so that they are
- * encoded as units and omitted from decoded text, as in transformers. `added_tokens_decoder` overrides the flags of a
- * token. A name without an id in either file is skipped, because a model has no row for that token.
+ * Returns the content of `tokenizer.json`, extended by the special tokens that only `tokenizer_config.json` lists.
+ * Special tokens are encoded as units and omitted from decoded text, as in transformers. `added_tokens_decoder`
+ * overrides the flags of a token. A token without an id in either file is skipped, because the model has no embedding
+ * for it.
  */
 export const withSpecialTokens = (tokenizer: Fields, config: Fields): Fields => {
   const ids = new Map(tokensOf(tokenizer));

@@ -23,14 +23,16 @@ interface Samples {
   readonly where: string;
   readonly incomplete: readonly string[];
   /**
-   * All class names in the order of labels, if the files list them. Default: the classes of the samples, sorted by
-   * name.
+   * All class names in the order of labels, if the files list them. Default: the classes of the training samples,
+   * sorted by name.
    */
   readonly classes?: readonly string[] | undefined;
 }
 
 /**
- * Returns samples with numeric labels, in mixed order of classes. @throws DataError for a sample of an unknown class.
+ * Converts class names to numeric labels, and shuffles the samples so that classes are mixed.
+ *
+ * @throws DataError for a sample of an unknown class.
  */
 export const numbered = (samples: readonly FoundSample[], classes: readonly string[]): ImageFile[] => {
   const numbers = new Map(classes.map((name, number) => [name, number]));

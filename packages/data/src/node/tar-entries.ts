@@ -13,7 +13,7 @@ export interface TarEntry {
   readonly sizeBytes: number;
 }
 
-/** A file, and the byte offset of its first header, at which reading of the tar file can start. */
+/** A file, and the byte offset of its first header. Reading of the tar file can start at this offset. */
 export interface FoundEntry extends TarEntry {
   readonly header: number;
 }
@@ -22,8 +22,9 @@ export interface FoundEntry extends TarEntry {
 export interface TarBytes {
   readonly name: string;
   /**
-   * Returns `count` bytes at offset `begin`, which must not be before earlier offsets. @throws DataError if the tar
-   * file ends before that.
+   * Returns `count` bytes at offset `begin`. Offsets must not decrease from call to call.
+   *
+   * @throws DataError if the tar file ends before the last of these bytes.
    */
   at(begin: number, count: number): Promise<Uint8Array>;
   hasMore(begin: number): Promise<boolean>;
@@ -122,17 +123,17 @@ const paxRecords = (bytes: Uint8Array): Map<string, string> | undefined => {
   return records;
 };
 
-/** Attributes of a file, from the extended headers before it. */
+/** Attributes of a file that the preceding extended headers define. */
 interface Attributes {
   readonly name?: string | undefined;
   readonly size?: number | undefined;
-  /** Whether the file is sparse, so that its content is stored without holes. */
+  /** Whether the file is sparse. The archive stores its content without holes. */
   readonly isSparse?: boolean;
 }
 
 /** Whether a header type describes the following file. */
 const isExtendedHeader = (type: string): boolean => "xXgLK".includes(type);
-/** Whether a header type has no content, for any value of its size field: links, devices, folders and pipes. */
+/** Whether a header of this type has no content, whatever its size field: links, devices, folders and pipes. */
 const isWithoutBytes = (type: string): boolean => "123456".includes(type);
 const isRegular = (type: string): boolean => type === "0" || type === "\0" || type === "7";
 
@@ -151,7 +152,7 @@ const sizeOf = (text: string | undefined, name: string, at: number): number | un
   return size;
 };
 
-/** Returns the attributes of the following file after an additional extended header. */
+/** Returns the attributes of the following file, updated by another extended header. */
 const attributesAfter = (
   type: string,
   content: Uint8Array,
@@ -210,7 +211,7 @@ export async function* tarEntries(bytes: TarBytes, from = 0): AsyncGenerator<Fou
         throw new DataError(
           `${bytes.name} is a volume of a multi-volume tar (tar --multi-volume), which is not supported; make a separate tar of each part`,
         );
-      // before POSIX, folders had no header type of their own
+      // before POSIX, folders had no separate header type
       if (isRegular(type) && !name.endsWith("/")) yield { name, begin, sizeBytes, header: first };
       attributes = {};
     }

@@ -13,7 +13,7 @@ export const textOf = (bytes: Uint8Array): string => {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)); // TextDecoder rejects shared memory
 };
 
-/** Converts texts to bytes or tokens, and has the separator between texts. */
+/** Conversion of texts to bytes or tokens, with the encoded separator between texts. */
 export interface TextEncoding {
   encode(text: string | Uint8Array): Tokens;
   /** Encodes each of several texts. */
@@ -27,8 +27,8 @@ const paragraph = "\n\n";
 /**
  * Returns the encoding of texts.
  *
- * @param separator Text between documents. Default: the tokenizer's end-of-text token, or an empty line if there is
- * none.
+ * @param separator Text between documents. Default: the tokenizer's end-of-text token, or an empty line if no such
+ * token exists.
  * @param tokenizer Default: each byte of UTF-8 is a token.
  */
 export const textEncoding = (separator: string | undefined, tokenizer: Tokenizer | undefined): TextEncoding => {

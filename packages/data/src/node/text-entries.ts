@@ -2,7 +2,7 @@ import { DataError } from "../errors.ts";
 import { pathOf } from "./byte-source.ts";
 import type { ParsedLine } from "./json-lines.ts";
 
-/** A line or row: its location for errors, and its text. If it has no text: the error and its cure. */
+/** A line or row, with its location for errors. Contains either the text, or `fault`: the error and its cure. */
 export interface TextEntry {
   readonly location: string;
   readonly text?: string | Uint8Array;
@@ -23,7 +23,12 @@ export const lineEntry = (location: string, { value, fault }: ParsedLine, field:
   return { location, fault: `the line has no key ${field}, its keys: ${keys}; correct it, set field` };
 };
 
-/** Returns the entry of a Parquet row. @param path Path or URL of the file. @param field Column of the text. */
+/**
+ * Returns the entry of a Parquet row.
+ *
+ * @param path Path or URL of the file.
+ * @param field Column of the text.
+ */
 export const rowEntry = (path: string, row: number, value: unknown, field: string): TextEntry => {
   const location = `${pathOf(path)}, row ${row}`;
   return value === null || value === undefined

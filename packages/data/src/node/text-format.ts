@@ -5,7 +5,7 @@ import { DataError } from "../errors.ts";
 import { pathOf } from "./byte-source.ts";
 import { someOf } from "./files-below.ts";
 
-/** How a file stores texts: one per line, one per row, or one text as the complete file. */
+/** Format of a file with texts: one text per line, one text per row, or one text as the complete file. */
 export type TextFormat = "lines" | "rows" | "text";
 
 /** File name extensions of JSON Lines files. */
@@ -41,7 +41,7 @@ export const requireUtf8 = (name: string, bytes: Uint8Array, begin = 0): void =>
   );
 };
 
-/** Whether a file consists of lines or rows with several fields, of which one is the text. */
+/** Whether a file consists of lines or rows with several fields, one of which is the text. */
 export const hasFields = (file: string): boolean => formatOf(file) !== "text";
 
 /** @throws DataError if `field` is given and none of the files has fields. */

@@ -8,9 +8,10 @@ const isTooLate = (error: unknown): boolean =>
 
 /**
  * Runs a function on this thread with a timeout that also interrupts regular expressions. After a timeout the function
- * is run a second time, because the process may have been suspended; it must be safe to run twice.
+ * is run a second time, because the process may have been suspended. The function must be safe to run twice. Cost: 0.1
+ * ms for the timer, which is a thread of Node.
  *
- * @returns undefined if the function timed out twice. Cost: 0.1 ms for the timer, which is a thread of Node.
+ * @returns undefined if the function timed out twice.
  */
 export const withinTime = <Result>(
   milliseconds: number,

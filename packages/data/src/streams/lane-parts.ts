@@ -1,10 +1,10 @@
-/** Part of a lane's samples in each batch that one rank uses. */
+/** Samples of a lane that one rank uses in each batch. */
 export interface LanePart {
   readonly lane: number;
   /** Range of samples, `begin` to `end` (exclusive), among the samples that the lane provides for a batch. */
   readonly begin: number;
   readonly end: number;
-  /** Index, in the rank's part of the batch, of the first sample of the range. */
+  /** Index of the range's first sample in the rank's part of the batch. */
   readonly at: number;
 }
 

@@ -5,8 +5,8 @@ import { epochOrder } from "../order.ts";
 import { shardBegin, type ShardPosition, type ShardReader } from "./shard-position.ts";
 
 /**
- * Position of a lane: beginning of the current block, and number of samples already drawn from the block. Plain data;
- * stored in checkpoints.
+ * Position of a lane: beginning of the current block, and number of samples already drawn from the block. Plain data
+ * that is stored in checkpoints.
  */
 export interface LanePosition extends ShardPosition {
   /** Ordinal of the shard in which the block begins, counted over successive passes over all shards. */
@@ -40,17 +40,23 @@ export interface Drawn<Of> {
 interface Block<Of> {
   readonly start: LanePosition;
   readonly samples: readonly Of[];
-  /** Indices of the samples of the block, in the order of drawing. */
+  /** Indices of the block's samples, in drawing order. */
   readonly order: Int32Array;
 }
 
-/** Number of the random stream of shuffles within blocks under a seed, different from that of shuffles of shards. */
+/**
+ * Value folded into the seed's key to get the random stream for shuffles within blocks. Shuffles of shards use another
+ * value.
+ */
 const blockStream = 0xb10c;
 
 const blockOrder = (seed: number, lane: number, block: number, size: number): Int32Array =>
   permutation(foldInKey(foldInKey(foldInKey(randomKey(seed).data, blockStream), lane), block), size);
 
-/** Returns a function from an ordinal, counted over all passes, to a shard. Each pass has a different random order. */
+/**
+ * Returns a function that converts a shard's ordinal, counted over all passes, to its index. Each pass visits the
+ * shards in a different random order.
+ */
 const shardAt = (seed: number, numShards: number): ((ordinal: number) => number) => {
   let known: { readonly epoch: number; readonly order: Int32Array } | undefined;
   return (ordinal) => {
@@ -67,9 +73,9 @@ interface Placed<Of> {
 }
 
 /**
- * An endless sequence of samples. Lane l of L reads shards l, l + L, l + 2 L, … of the passes over all shards, and
- * shuffles one block of samples at a time. The next block is read while samples are drawn from the current block, so
- * two blocks are in memory. The sequence depends only on the options and the shards.
+ * An endless sequence of samples. Shards are numbered consecutively over all passes. Lane l of L reads the shards with
+ * numbers l, l + L, l + 2 L, …, and shuffles one block of samples at a time. The next block is read while samples are
+ * drawn from the current block, so two blocks are in memory. The sequence depends only on the options and the shards.
  */
 export class Lane<Of> {
   private readonly read: ShardReader<Of>;

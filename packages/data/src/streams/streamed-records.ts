@@ -6,7 +6,10 @@ import type { LanePosition } from "./lane.ts";
 export interface TextShards {
   readonly of: "texts";
   readonly field: string;
-  /** Text inserted between documents. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
+  /**
+   * Text inserted between documents. Default: the tokenizer's end-of-text token, or an empty line if no such token
+   * exists.
+   */
   readonly separator?: string | undefined;
   /**
    * Location of the tokenizer, and file URL of the module from which its package is resolved. Absent: each byte of
@@ -22,7 +25,7 @@ export interface ImageShards {
   /** Extension of the image file, or name of the image column. */
   readonly image?: string | undefined;
   readonly label: string;
-  /** Key of the label in a label file that is JSON. */
+  /** Key of the label in a JSON label file. */
   readonly field: string;
   /** Class names in the order of labels. */
   readonly classes: readonly string[];
@@ -47,13 +50,13 @@ export interface SampleStream {
   readonly shuffleBuffer: number;
   /** Maximum number of shards read concurrently over all ranks. Default: 8, or the number of ranks if larger. */
   readonly shardsAtOnce?: number | undefined;
-  /** SHA-256 of the names of the shards, the sizes of local shards, and the options for making samples. */
+  /** SHA-256 over the shard names, the sizes of local shards, and the options for making samples. */
   readonly digest: string;
 }
 
-/** Samples of a stream, whose number is unknown. They have no random access. */
+/** Samples of a stream, without random access. */
 export interface StreamedRecords {
-  /** Number of samples: Infinity, because it is unknown. */
+  /** Number of samples: Infinity, because the number is unknown. */
   readonly count: number;
   /** Tensor specs of one sample, by field name. */
   readonly fields: { readonly [name: string]: TensorSpec };
@@ -83,8 +86,8 @@ export const decoderOf = (samples: TrainingSamples): string | undefined => {
 const defaultShardsAtOnce = 8;
 
 /**
- * Returns the number of lanes of a stream: number of shards read concurrently, reduced until all lanes provide equal
- * parts of a batch. Each rank reads the lanes that overlap its part of a batch.
+ * Returns the number of lanes of a stream: the number of shards read concurrently, reduced until it divides the batch
+ * size. Each rank reads the lanes that overlap its part of a batch.
  *
  * @param worldSize Number of ranks. Has no effect if the stream specifies `shardsAtOnce`.
  */

@@ -31,8 +31,8 @@ const limitedBy = ({ node, writer }: EmitInput, limits: string, { queries, keys 
   };
   const valid = writer.node("Less", [writer.numbers("i32", [1, 1, 1, keys], range(keys)), row(0)]);
   if (!param<boolean>(node, "causal")) return { valid };
-  // Distance of each key from each query. The distance is compared with the start position, because position + start
-  // could overflow.
+  // Key index minus query index. The difference is compared with the position of the first query, because adding that
+  // position to the indices could overflow.
   const ahead = range(queries * keys).map((i) => (i % keys) - Math.floor(i / keys));
   const isBehind = writer.node("LessOrEqual", [writer.numbers("i32", [1, 1, queries, keys], ahead), row(1)]);
   return { valid, visible: writer.node("And", [valid, isBehind]) };

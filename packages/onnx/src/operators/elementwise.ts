@@ -34,7 +34,10 @@ const extremum = (op: "Max" | "Min"): Emitter =>
 /** Smallest and largest value of each integer type. */
 const ranges = { i32: [-(2 ** 31), 2 ** 31 - 1], u32: [0, 2 ** 32 - 1], u8: [0, 255] } as const;
 
-/** Emits a cast. Casts of floats to integers saturate, and NaN becomes 0; ONNX does not specify either behavior. */
+/**
+ * Emits a cast. Casts of floats to integers saturate, and NaN becomes 0. ONNX does not specify the result in these
+ * cases.
+ */
 const cast: Emitter = ({ node, specs, inputs, writer }) => {
   const to = param<DType>(node, "dtype");
   const from = specs[0]!.dtype;
@@ -44,7 +47,7 @@ const cast: Emitter = ({ node, specs, inputs, writer }) => {
   const wide = from === "f32" ? inputs[0]! : writer.node("Cast", inputs, { to: typeCode("f32") });
   const finite = writer.node("Where", [writer.node("IsNaN", [wide]), writer.scalar("f32", 0), wide]);
   const [low, high] = ranges[to as keyof typeof ranges];
-  // As floats, the bounds are powers of two and therefore exact. The intermediate type i64 represents all bounds
+  // The bounds are powers of two (or 0), so they are exact as floats. The intermediate type i64 represents all bounds
   // exactly.
   const isAbove = writer.node("GreaterOrEqual", [finite, writer.scalar("f32", high + 1)]);
   const isBelow = writer.node("Less", [finite, writer.scalar("f32", low)]);

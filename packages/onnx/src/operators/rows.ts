@@ -37,15 +37,15 @@ const extremum =
     return writer.node("Where", [hasNaN(writer, inputs[0]!, dims), writer.scalar("f32", Number.NaN), plain]);
   };
 
-/** Emits a test for NaN over `dims`, which are reduced; the result is true if any value is NaN. */
+/** Emits a reduction over `dims`. The result is true if any of the reduced values is NaN. */
 const hasNaN = (writer: ModelWriter, name: string, dims: string): string => {
   const flags = toI32(writer, writer.node("IsNaN", [name]));
   return writer.node("Cast", [writer.node("ReduceMax", [flags, dims], { keepdims: 0 })], { to: typeCode("bool") });
 };
 
 /**
- * Returns an emitter of an argmax or argmin. The first NaN is treated as the maximum and as the minimum; ONNX does not
- * treat NaN specially.
+ * Returns an emitter of an argmax or argmin. If a value is NaN, the result is the index of the first NaN, which ONNX
+ * does not guarantee.
  */
 const argReduction =
   (op: "ArgMax" | "ArgMin"): Emitter =>

@@ -6,8 +6,8 @@ import { products } from "./products.ts";
 import { rows } from "./rows.ts";
 
 /**
- * Emitter of each operator, or the reason why the operator is not exported. Operators with a composition and no row are
- * exported as their composition.
+ * Reasons why some operators have no emitter, by operator name. All other operators without an emitter have no ONNX
+ * equivalent.
  */
 const table: OperatorRows<OperatorName, Emitter | string> = {
   ...elementwise,

@@ -15,7 +15,7 @@ const activations: Readonly<Record<string, Activation>> = {
   silu,
 };
 
-/** Schema of a field that names an activation. Its output is the activation function. */
+/** Schema of a field that names an activation. Parsing returns the activation function. */
 export const activation: z.ZodType<Activation, string> = z
   .enum(Object.keys(activations))
   .transform((name) => activations[name]!);

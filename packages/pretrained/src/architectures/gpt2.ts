@@ -5,7 +5,7 @@ import { norm, untransposed } from "../name-rows.ts";
 import { layerCount, readFields, size } from "../read-config.ts";
 import { activation } from "./activations.ts";
 
-/** Schema of the fields, with transformers' defaults, which files sometimes omit. */
+/** Schema of the configuration fields. Fields that a file omits have transformers' defaults. */
 const fields = z.looseObject({
   vocab_size: size.default(50_257),
   n_positions: size.default(1024),

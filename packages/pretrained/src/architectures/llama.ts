@@ -41,7 +41,7 @@ const fields = z.looseObject({
   rms_norm_eps: positive.default(1e-6),
   rope_theta: positive.nullish(),
   rope_scaling: scaling.nullish(),
-  /** Replaces the two previous fields since transformers 5. */
+  /** Replaces `rope_theta` and `rope_scaling` since transformers 5. */
   rope_parameters: scaling.nullish(),
   tie_word_embeddings: z.boolean().default(false),
 });
@@ -59,7 +59,7 @@ const qwen2Fields = fields.extend({
 });
 
 /**
- * Returns the options for a sliding window. Sequences up to the length of the window have full causal attention; longer
+ * Returns the options for a sliding window. Sequences up to the window length have full causal attention. Longer
  * sequences are not supported.
  */
 const limitedTo = (window: number | null): Partial<LlamaOptions> => (window === null ? {} : { contextLength: window });
@@ -117,7 +117,7 @@ const names: readonly NameRow[] = [
   ["head_DV", "lm_head.weight", transposed],
 ];
 
-/** Rotary frequencies in old files, which are computed from the configuration instead. */
+/** Matches rotary frequencies in old files. The frequencies are computed from the configuration instead. */
 const carried = [/\.rotary_emb\.inv_freq$/];
 
 const tiedHead = new Map([["lm_head.weight", "model.embed_tokens.weight"]]);

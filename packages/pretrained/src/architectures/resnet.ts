@@ -20,7 +20,7 @@ const fields = z.looseObject({
 
 const block = "resnet.encoder.stages.*.layers.*";
 
-/** Path and file name of each convolution, which includes its normalization. */
+/** Path and name in files of each convolution with its normalization. */
 const convolutions: readonly (readonly [path: string, name: string])[] = [
   ["stem", "resnet.embedder.embedder"],
   ["stages.*.*.conv1", `${block}.layer.0`],
@@ -62,8 +62,7 @@ export const resnetArchitecture: Architecture = {
       state,
       prefix: "resnet.",
       head: { initialised: /^params\.head\./, dropped: /^classifier\./ },
-      // Number of batches in the running statistics, needed only if the statistics were plain means; they are moving
-      // averages.
+      // Number of batches in the running statistics. Not needed, because the statistics are moving averages.
       carried: [/\.num_batches_tracked$/],
     };
   },

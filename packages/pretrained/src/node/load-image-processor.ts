@@ -4,7 +4,9 @@ import { parseJson } from "../parse-json.ts";
 import { readJsonText } from "./open-file.ts";
 
 /**
- * Reads a JSON file. Returns undefined if it does not exist. @throws PretrainedError if it exists but cannot be read.
+ * Reads a JSON file. Returns undefined if the file does not exist.
+ *
+ * @throws PretrainedError if the file exists but cannot be read.
  */
 const readIfPresent = (path: string): unknown => {
   let text: string;
@@ -26,7 +28,7 @@ export interface FoundImageProcessor {
 
 /**
  * Loads the image processor of the model in a folder: `image_processor` of `processor_config.json` if present,
- * otherwise `preprocessor_config.json`. Returns undefined if neither exists.
+ * otherwise `preprocessor_config.json`. Returns undefined if neither file exists.
  *
  * @param modelType Value of `model_type` in the folder's `config.json`.
  * @throws PretrainedError for files without a valid image processor, and for unsupported steps.

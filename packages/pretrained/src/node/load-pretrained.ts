@@ -77,7 +77,9 @@ const openNamed = async (path: string): Promise<SafetensorsFile> => {
 };
 
 /**
- * Returns the locations of all tensors, by tensor name. @throws PretrainedError if the index does not match the files.
+ * Returns the locations of all tensors, by tensor name.
+ *
+ * @throws PretrainedError if the index does not match the files.
  */
 const locationsOf = async (folder: string, opened: SafetensorsFile[]): Promise<ReadonlyMap<string, TensorLocation>> => {
   const { files, index } = await filesOf(folder);
@@ -143,22 +145,14 @@ const readTensors = async (
  * Loads a checkpoint from a folder in Hugging Face's layout: `config.json`, and `model.safetensors` or several files
  * with `model.safetensors.index.json`. Weights of f32, f16 and bf16 become f32, exactly.
  *
- * Dropout rates of the configuration belong to the original training; they are kept, but not applied.
+ * Dropout rates in the configuration are preserved but not applied, because they belong to the original training.
  *
  * Cost: each tensor is read once. Additional memory: twice the largest tensor.
+ *
  * @throws PretrainedError for a folder that is not a checkpoint, an unsupported architecture or setting, and tensors
- * that are missing, unexpected or of another shape, with their numbers. SafetensorsError for a damaged file.
- * @example
- * ```ts
- * const config = {
- *   model_type: "llama", vocab_size: 9, hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1,
- *   num_attention_heads: 2,
- * };
- * const fresh = await evaluate(modelOf(config).init, referenceBackend())(randomKey(1));
- * await savePretrained("checkpoint", { config, ...fresh }); // or a folder downloaded from Hugging Face
- * const { model, params } = await loadPretrained("checkpoint");
- * console.log(typeof model.loss, Object.keys(params as object).length > 0); // function true
- * ```
+ * that are missing, unexpected or of another shape.
+ * @throws SafetensorsError for a damaged file.
+ * @example const { model, params, state } = await loadPretrained<LlamaParams>("checkpoints/llama");
  */
 export const loadPretrained = async <Params = unknown, State = unknown>(
   folder: string,
@@ -176,12 +170,12 @@ export const loadPretrained = async <Params = unknown, State = unknown>(
 };
 
 /**
- * Loads the weights of a checkpoint for a model with a new head: all weights except those of the head, f32, by path in
- * `{ params, state }`. The checkpoint may have a head of any type, or no head.
+ * Loads the weights of a checkpoint for a model with a new head: all weights outside the head, f32, by path in `{
+ * params, state }`. The checkpoint may have a head of any type, or no head.
  *
  * @param config Configuration of the new model, see `withNewHead`.
  * @throws PretrainedError like `loadPretrained`, and for a configuration without a classification head.
- * SafetensorsError.
+ * @throws SafetensorsError for a damaged file.
  */
 export const loadBody = async (folder: string, config: Config): Promise<ReadonlyMap<string, NdArray>> => {
   const opened = openConfig(config);

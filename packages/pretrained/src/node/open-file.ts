@@ -15,8 +15,9 @@ export interface OpenFile extends RangeSource {
 }
 
 /**
- * Opens a file with `openCheckedFile`. @throws PretrainedError. If the file cannot be read, the message ends with
- * `cure`.
+ * Opens a file with `openRegularFile`.
+ *
+ * @throws PretrainedError. If the file cannot be read, the message ends with `cure`.
  */
 export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
   const { file, sizeBytes } = openCheckedFile(fs, path, { holds, cure, fault });

@@ -89,13 +89,14 @@ const requireNoCheckpoint = async (folder: string): Promise<void> => {
 };
 
 /**
- * Saves a checkpoint in Hugging Face's layout: `config.json`, and `model.safetensors` or several files of bounded size
- * with their index; and `preprocessor_config.json` if `imageProcessor` is given. All content read by `loadPretrained`
- * is written back bit by bit, including unknown fields and tensors. Tokenizer files are not copied.
+ * Saves a checkpoint in Hugging Face's layout: `config.json`, and `model.safetensors` or several files of limited size
+ * with an index. Also writes `preprocessor_config.json` if `imageProcessor` is given. All content read by
+ * `loadPretrained` is written back bit by bit, including unknown fields and tensors. Tokenizer files are not copied.
  *
- * `config.json` is written last, so that a folder without this file is known to be incomplete.
+ * `config.json` is written last, so that a folder without `config.json` is recognized as incomplete.
  *
  * Additional memory: twice the largest tensor.
+ *
  * @throws PretrainedError if the folder already has a checkpoint, for arrays that do not match the model, and for
  * numbers that overflow in f16.
  * @example

@@ -136,8 +136,8 @@ const limitedRow = (
 });
 
 /**
- * Sets the values beyond the keys of a batch entry, such as the unused rest of a cache, to NaN; an operator must not
- * even multiply them by 0.
+ * Sets all entries after the key length of each batch entry to NaN, like the unused part of a cache. An operator must
+ * not even multiply these entries by 0.
  */
 const behindLengths = (array: NdArray, lengths: readonly number[]): NdArray => {
   const [, heads, keys, width] = array.shape as [number, number, number, number];

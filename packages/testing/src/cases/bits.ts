@@ -88,7 +88,7 @@ export const bitsCases: readonly ConformanceCase[] = [
   {
     op: "bitcast",
     name: "between other operators",
-    // Magnitudes rounded down to a power of two, and sign and exponent separately.
+    // Returns magnitudes rounded down to a power of two, and the bits of sign and exponent.
     fn: (x) => {
       const bits = bitcast(multiply(x!, 2), "u32");
       const power = bitcast(bitwiseAnd(bits, 0x7f800000), "f32");

@@ -38,7 +38,7 @@ const row = (
   gradient: readonly number[] = inputs.flatMap(({ dtype }, i) => (dtype === "f32" ? [i] : [])),
 ): ConformanceCase => ({ op, name, fn, inputs, ...(gradient.length > 0 && { gradient }) });
 
-/** Values that differ by at least 0.1, so that central differences change no order. */
+/** Returns values at least 0.1 apart, so that the steps of central differences do not change their order. */
 const distinct = (shape: Shape, seed: number): NdArray => {
   const order = uniformArray(shape, 0, 1, seed).toNumbers();
   const ranks = order.map((value) => order.filter((other) => other < value).length);
@@ -207,7 +207,7 @@ const orders: readonly ConformanceCase[] = [
   ]),
 ];
 
-/** In f32 a sine has an error of about 6e-8, and an angle up to π one of 2e-7. */
+/** Tolerance of rotary embeddings: in f32, a sine has an error of about 6e-8, and an angle up to π an error of 2e-7. */
 const rotaryTolerance = { tolerance: { absolute: 3e-6, relative: 1e-6 } };
 
 const rotaries: readonly ConformanceCase[] = [
@@ -272,8 +272,8 @@ const einsums: readonly ConformanceCase[] = [
 ];
 
 /**
- * Rows of functions composed of operators, named by the function, because a composition may be wrong even if its parts
- * are right.
+ * Rows for functions that are composed of operators, named by the function. A composition may be wrong even if its
+ * operators are correct.
  */
 export const composedCases: readonly ConformanceCase[] = [
   ...losses,

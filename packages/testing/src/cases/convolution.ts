@@ -130,7 +130,8 @@ const geometries: readonly Geometry[] = [
   { name: "no channels out", x: [2, 5, 6, 3], w: [3, 3, 3, 0] },
 ];
 
-// Larger than the blocks of the kernels in pixels, taps and channels; too many elements for central differences.
+// Geometries that exceed the kernels' blocks in pixels, taps and channels. They have too many elements for central
+// differences.
 const large: readonly Geometry[] = [
   {
     name: "many pixels",
@@ -211,7 +212,7 @@ const rowsOf = (
     Math.floor((x[1 + dim]! + padding[dim][0] + padding[dim][1] - (w[dim]! - 1) * dilation[dim] - 1) / stride[dim]) + 1;
   const y = [x[0]!, along(0), along(1), w[3]!];
   const gradient = differentiate ? { gradient: [0, 1] } : {};
-  // Longest sum: the gradient of the weight adds over all pixels of all images.
+  // Number of terms of the longest sum. The weight gradient sums over all pixels of all images.
   const terms = Math.max(w[0]! * w[1]! * w[2]!, w[0]! * w[1]! * w[3]!, y[0]! * y[1]! * y[2]!, 1);
   const tolerance = { absolute: 4e-6 * Math.sqrt(terms), relative: 1e-5 };
   return [

@@ -19,8 +19,8 @@ import { normalArray, seeded } from "../seeded.ts";
 import { gradedSpectrum, symmetricArray, withSpectrum } from "../symmetric.ts";
 
 /**
- * Matrices `w wᵀ + diagonal·1` with entries of w near 1/√n, symmetric in f32; eigenvalues from `diagonal` to about 4 +
- * `diagonal`.
+ * Returns positive definite matrices `w wᵀ + diagonal·I`, symmetric in f32. Entries of w have a standard deviation of
+ * 1/√size, so eigenvalues range from `diagonal` to about 4 + `diagonal`.
  */
 const definite = (batch: Shape, size: number, diagonal = 1, seed = 1): NdArray => {
   const count = batch.reduce((product, dim) => product * dim, 1);
@@ -40,8 +40,8 @@ const definite = (batch: Shape, size: number, diagonal = 1, seed = 1): NdArray =
 };
 
 /**
- * Triangular matrices with diagonals in ±[1, 2) and small other entries, so that solutions stay of unit size; the other
- * triangle is filled, too.
+ * Returns matrices for triangular solves. Diagonal entries are in ±[1, 2) and all other entries are small, so that
+ * solutions have a magnitude of about 1. The unused triangle is filled, too.
  */
 const triangle = (batch: Shape, size: number): NdArray => {
   const random = seeded(5);
@@ -54,7 +54,10 @@ const triangle = (batch: Shape, size: number): NdArray => {
   return NdArray.from(values, [...batch, size, size]);
 };
 
-/** A definite matrix with the pivot `failing` replaced by a negative number or zero. */
+/**
+ * Returns a positive definite matrix in which diagonal entry `failing` is replaced by `pivot`, a negative number or
+ * zero.
+ */
 const indefinite = (size: number, failing: number, pivot: number): NdArray => {
   const values = definite([], size)
     .toNumbers()
@@ -62,7 +65,7 @@ const indefinite = (size: number, failing: number, pivot: number): NdArray => {
   return NdArray.from(values, [size, size]);
 };
 
-/** A matrix with condition 1e4, which f32 can still factor; errors grow with the condition. */
+/** Returns a matrix with condition number 1e4, which f32 can still factorize. Errors grow with the condition number. */
 const stiff = (size: number): NdArray => definite([], size, 1e-4, 3);
 
 const sizes: readonly (readonly [name: string, batch: Shape, size: number])[] = [
@@ -137,7 +140,7 @@ const choleskyRows: readonly ConformanceCase[] = [
     // Scaled so that the largest entries are near 1.
     fn: (a) => multiply(inverseFromCholesky(cholesky(a!)), 1e-6),
     inputs: [withSpectrum(gradedSpectrum(12, 1e6))],
-    // Twice the condition times the rounding error of f32.
+    // Twice the condition number times the rounding error of f32.
     tolerance: { absolute: 0.1, relative: 0 },
   },
 ];
@@ -166,7 +169,10 @@ const solveRows: readonly ConformanceCase[] = [false, true].flatMap((transpose) 
   ),
 );
 
-/** Quantities that do not depend on the choice of vectors for equal eigenvalues, nor on their signs. */
+/**
+ * Returns the eigenvalues λ, the residual A V − V diag(λ), and Vᵀ V. These results do not depend on the signs of
+ * eigenvectors, or on the choice of eigenvectors for equal eigenvalues.
+ */
 const eigenLaws = (a: Tensor): Tensor[] => {
   const { values, vectors } = eigh(a);
   const residual = subtract(matmul(a, vectors), multiply(vectors, expandDims(values, { dims: -2 })));
@@ -174,7 +180,8 @@ const eigenLaws = (a: Tensor): Tensor[] => {
 };
 
 /**
- * Diagonal 0, 1, 2, … and small other entries: eigenvalues about 1 apart, so that vectors can be compared one by one.
+ * Returns symmetric matrices with diagonal 0, 1, 2, … and small other entries. Eigenvalues are about 1 apart, so that
+ * eigenvectors can be compared individually.
  */
 const separated = (batch: Shape, size: number): NdArray => {
   const values = symmetricArray(batch, size, 4)
@@ -189,7 +196,10 @@ const filled = (size: number, entry: (i: number, j: number) => number): NdArray 
     [size, size],
   );
 
-/** Matrices with eigenvectors that are not compared one by one; `norm` is close to their largest eigenvalue. */
+/**
+ * Symmetric matrices whose eigenvectors are not compared individually. `norm` scales the tolerance. It is about the
+ * largest magnitude of an eigenvalue, and at least 1.
+ */
 const hardSymmetric: readonly (readonly [name: string, a: NdArray, norm: number])[] = [
   ["odd size", symmetricArray([], 7), 5],
   ["beyond a block of reflections", symmetricArray([], 37), 12],
@@ -239,7 +249,7 @@ const eighRows: readonly ConformanceCase[] = [
       name,
       fn: (x) => eigenLaws(x!),
       inputs: [a],
-      // Rounding error of the largest entries, and of sums of a few dozen terms.
+      // Covers the rounding errors of the largest entries, and of sums with a few dozen terms.
       tolerance: { absolute: 5e-6 * norm, relative: 1e-5 },
     }),
   ),
@@ -277,13 +287,19 @@ const factors = (a: Tensor): Tensor[] => {
   return [q, r];
 };
 
-/** Properties of factors of any rank: their product, orthonormal columns, and zeros below the diagonal. */
+/**
+ * Returns Q R, Qᵀ Q, and the entries of R below the diagonal. Unlike Q and R, these results are unique for matrices of
+ * any rank.
+ */
 const factorLaws = (a: Tensor): Tensor[] => {
   const { q, r } = qr(a);
   return [matmul(q, r), matmul(q, q, { transposeA: true }), subtract(r, triu(r))];
 };
 
-/** Matrices with independent columns: entries near 1/√rows, plus 1 to 2 on the diagonal. */
+/**
+ * Returns matrices with independent columns: normal entries with standard deviation 1/√(2·rows), plus 2 or −1.5 on the
+ * diagonal.
+ */
 const independent = (batch: Shape, rows: number, columns: number): NdArray => {
   const values = normalArray([...batch, rows, columns], 6).toNumbers();
   return NdArray.from(

@@ -26,7 +26,8 @@ export const fusedCases: readonly ConformanceCase[] = [
   {
     op: "fused",
     name: "in place, results that later instructions read",
-    // Running sums around the program make its operands and results intermediates, which the memory plan may overlap.
+    // Cumulative sums before and after the program make its operands and results intermediates, whose memory may
+    // overlap.
     fn: (a, b) => {
       const [x, y] = [cumsum(a!), cumsum(b!)];
       const m = add(multiply(x, 0.9), y);
@@ -136,5 +137,3 @@ export const fusedCases: readonly ConformanceCase[] = [
     tolerance: { absolute: 0, relative: 1e-7 },
   },
 ];
-
-/** Rows of every elementwise operator. All of them run through the `fused` kernel. */

@@ -73,8 +73,8 @@ const rowsOf = (
 };
 
 /**
- * A row of NaN affects only its own result and the weights of its group: kernels must mask what a tile reads beyond its
- * group.
+ * Returns the array with one row replaced by NaN. The NaN may affect only the result of that row and the weight
+ * gradient of its group, so kernels must mask rows that a tile reads outside its group.
  */
 const withNaN = (array: NdArray, row: number): NdArray => {
   const width = array.shape[1]!;

@@ -7,9 +7,10 @@ import { normalArray } from "../seeded.ts";
 const toHalf = (array: NdArray, dtype: HalfDType): NdArray => NdArray.from(array.toNumbers(), array.shape, dtype);
 
 /**
- * Rows of products with 16-bit operands. Sums are in f32 and rounded once; the tolerance of a row is increased by the
- * difference that rounding may cause, twice the unit roundoff: 2⁻¹¹ for f16, 2⁻⁸ for bf16. Gradient rules are the same
- * as in f32; differences of 16-bit values could not verify them.
+ * Returns the rows of products with 16-bit operands. Sums are accumulated in f32 and rounded once. The tolerance of a
+ * row is increased by the maximum rounding difference: twice the unit roundoff, which is 2⁻¹¹ for f16 and 2⁻⁸ for bf16.
+ * Gradients are not checked, because their rules are the same as in f32, and central differences of 16-bit values are
+ * too coarse.
  */
 export const halfRows = (rows: readonly ConformanceCase[], dtype: HalfDType): ConformanceCase[] =>
   rows.flatMap(({ gradient: _, ...row }) => {
@@ -29,7 +30,10 @@ export const halfRows = (rows: readonly ConformanceCase[], dtype: HalfDType): Co
     ];
   });
 
-/** Sums that overflow f16 or lose most of their digits in it, stored as f32; and sums within the range of bf16. */
+/**
+ * Rows whose sums would overflow f16 or lose most of their digits in 16 bits, and are stored as f32. The last row has
+ * bf16 sums beyond the range of f16.
+ */
 export const wideResultRows: readonly ConformanceCase[] = [
   {
     op: "matmul",

@@ -1,7 +1,7 @@
 import { maximum, minimum, NdArray, onesLike, power, relu, type Tensor, vjp } from "@skein/tensor-core";
 import type { ConformanceCase } from "../conformance-case.ts";
 
-/** Gradients of a function of tensors, with a cotangent of ones. */
+/** Returns the gradients of a function for all inputs, with a cotangent of ones. */
 const gradients = (fn: (...xs: Tensor[]) => Tensor, ...inputs: Tensor[]): readonly Tensor[] => {
   const { value, pullback } = vjp((xs: readonly Tensor[]) => fn(...xs), inputs);
   return pullback(onesLike(value));
@@ -9,7 +9,10 @@ const gradients = (fn: (...xs: Tensor[]) => Tensor, ...inputs: Tensor[]): readon
 
 const exact = { absolute: 0, relative: 0 };
 
-/** Gradients at points without a derivative, and where a rule multiplies 0 by a possibly infinite value. */
+/**
+ * Rows for gradients at points without a derivative, and at points where a gradient rule multiplies 0 by a possibly
+ * infinite value.
+ */
 export const hardGradientCases: readonly ConformanceCase[] = [
   {
     op: "power",

@@ -14,7 +14,10 @@ const row = (name: string, x: NdArray, low: number, high: number, bins: number):
 
 const shapes: readonly Shape[] = [[0], [1], [3], [4], [], [31], [7, 67], [100_003]];
 
-/** Values on and next to the edges of `bins` bins over [low, high], where a rounding error moves a count. */
+/**
+ * Returns values on and next to the edges of `bins` bins over [low, high], where a rounding error moves a value to
+ * another bin.
+ */
 const edges = (low: number, high: number, bins: number): NdArray => {
   const word = new Float32Array(1);
   const bits = new Int32Array(word.buffer);
@@ -30,7 +33,7 @@ const edges = (low: number, high: number, bins: number): NdArray => {
   return NdArray.from(values.flat());
 };
 
-/** The values three times, to fill more than a vector. */
+/** Returns the values three times, so that they fill more than one SIMD vector. */
 const thrice = (...values: number[]): NdArray => NdArray.from([...values, ...values, ...values]);
 
 /** Rows of the histogram. Counts are integers, so all results are exact. */

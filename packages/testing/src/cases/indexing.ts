@@ -49,7 +49,7 @@ const updatesShape = (base: Shape, indices: Shape, dim: number): Shape => {
 
 const summable: readonly DType[] = ["f32", "i32", "u32"];
 
-/** Bools, of which about `share` are true. */
+/** Returns bools. The fraction of true values is about `share`. */
 const mask = (size: number, share: number): NdArray =>
   NdArray.from(
     uniformArray([size], 0, 1, size)
@@ -75,7 +75,7 @@ const masks: readonly (readonly [name: string, size: number, share: number, capa
   ["room filled within the first tiles", 70_001, 0.3, 1500],
 ];
 
-/** Values, of which about 0.3 have a magnitude of at least 1, and a few difficult ones. */
+/** Returns normal values, about 30 % of which have a magnitude of at least 1, and a few difficult values. */
 const hardVector = (size: number): NdArray => {
   const values = normalArray([size], size).toNumbers();
   [-0, 0, -1, 1, -Infinity, 3e38, 1e-40, 0.99999994]

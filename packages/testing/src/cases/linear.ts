@@ -16,7 +16,7 @@ const shapes: readonly (readonly [name: string, rows: number, columns: number, i
   ["empty sum", 3, 4, 0],
 ];
 
-// Longer than the blocks into which kernels split the inner dimension and the rows.
+// Shapes longer than the blocks into which kernels split the inner dimension and the rows.
 const long: readonly (readonly [name: string, rows: number, columns: number, inner: number])[] = [
   ["long inner dimension", 9, 11, 1100],
   ["many rows", 601, 19, 17],
@@ -46,8 +46,8 @@ const product = (
     normalArray([...batch, ...(transposeA ? [inner, rows] : [rows, inner])], 1),
     normalArray([...batch, ...(transposeB ? [columns, inner] : [inner, columns])], 2),
   ],
-  // Rounding errors of f32 sums of `inner` products of unit size grow like a random walk; the factor leaves room for
-  // another order.
+  // Rounding errors in f32 sums of `inner` products grow like a random walk. The factor leaves room for another
+  // summation order.
   tolerance: { absolute: 2e-6 * Math.max(1, Math.sqrt(inner)), relative: 1e-5 },
   ...(rows * columns * inner <= 3000 ? { gradient: [0, 1] } : {}),
 });

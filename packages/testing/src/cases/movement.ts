@@ -15,8 +15,8 @@ import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray } from "../seeded.ts";
 
 /**
- * One row per dtype of a function of one tensor. Moving data preserves every bit, so the results must be equal. The f32
- * row is differentiated unless `isDifferentiated` is false.
+ * Returns one row per dtype for a function of one tensor. Moving data preserves every bit, so the results must be
+ * equal.
  */
 const perDtype = (
   op: string,
@@ -191,7 +191,7 @@ const concats: readonly (readonly [name: string, shapes: readonly Shape[], dim: 
   ["vectors", [[1], [5], [2]], 0],
 ];
 
-/** A vector that is computed by a kernel: the columns of a matrix. */
+/** Returns a vector that a kernel computes: the concatenated columns of a matrix. */
 const columns = (x: Tensor): Tensor => reshape(transpose(x), [-1]);
 
 const reshapes: readonly (readonly [name: string, from: Shape, to: Shape])[] = [
@@ -238,7 +238,8 @@ export const movementCases: readonly ConformanceCase[] = [
       inputs: [normalArray([3, 5], 1, dtype), normalArray([3, 2], 2, dtype)],
     }),
   ),
-  // Computed operands may be placed in the result directly; the others start within its words.
+  // Kernels may write computed operands directly into the result. Operands after an odd length begin inside a 32-bit
+  // word of the result.
   ...dtypes.map(
     (dtype): ConformanceCase => ({
       op: "concat",

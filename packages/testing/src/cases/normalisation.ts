@@ -18,7 +18,9 @@ import { emit, emitOne } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 
-/** Standard normal values with every seventh entry multiplied by twenty, so that the softmax of a row is not flat. */
+/**
+ * Returns standard normal values with every seventh entry multiplied by 20, so that the softmax of a row is not flat.
+ */
 const outliers = (shape: Shape, seed = 1): NdArray =>
   NdArray.from(
     normalArray(shape, seed)
@@ -119,8 +121,8 @@ const crossEntropyRows: readonly ConformanceCase[] = [
     fn: (x, y) => crossEntropyPerRow(x!, y!),
     inputs: [uniformArray([4, 9], -30_020, -30_000), labels(4, 9)],
   },
-  // The gradient of a confident row, −3.4e-4, is the remainder of softmax − 1: the digits of the sum of exponentials
-  // must not be lost in a large maximum.
+  // The gradient at the label of a confident row is softmax − 1 ≈ −3.4e-4. Adding a large maximum to the logarithm of
+  // the sum of exponentials must not lose these digits.
   {
     op: "cross-entropy",
     name: "sure of the label, ever further from zero",
@@ -154,7 +156,7 @@ const perColumn = (shape: Shape): NdArray[] => [
   normalArray(shape.slice(-1), 8),
 ];
 
-// Error of a sum over `rows` in blocks of f32 partial sums, compared with f64.
+// Tolerance for sums in blocks of f32 partial sums, compared with f64.
 const normTolerance = { absolute: 3e-5, relative: 3e-5 };
 
 const normRows: readonly ConformanceCase[] = rowShapes.flatMap(([name, shape]): ConformanceCase[] => [
@@ -253,7 +255,7 @@ export const normalisationCases: readonly ConformanceCase[] = [
     ],
     tolerance: { absolute: 5e-6, relative: 5e-6 },
   },
-  // With entries at 10 000 ± 1, f32 rounds the mean by up to 5e-4 of a standard deviation; the gradient must not show
+  // With entries at 10 000 ± 1, f32 rounds the mean by up to 5e-4 standard deviations. The gradient must not contain
   // this error.
   ...[64, 65, 777, 4096, 9001].map(
     (columns): ConformanceCase => ({

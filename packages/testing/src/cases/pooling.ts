@@ -87,7 +87,7 @@ const rowsOf = ({
   ];
 };
 
-// A third of the values are equal: the gradient must go only to the first maximum of a window.
+// Values are 0, 1 or 2, so most windows have ties. The gradient must go only to the first maximum of a window.
 const ties: ConformanceCase = {
   op: "max-pool2d-backward",
   name: "ties go to the first",

@@ -134,7 +134,7 @@ const awkward: readonly ConformanceCase[] = [
   { op: "literal", name: "ends of i32", fn: () => constant([2 ** 31 - 1, -(2 ** 31)], "i32"), inputs: [] },
 ];
 
-/** Operators without a gradient must not stop the gradient of other operands. */
+/** Rows for operators without a gradient, which must not stop the gradient of other operands. */
 const beside: readonly ConformanceCase[] = [
   {
     op: "constant",

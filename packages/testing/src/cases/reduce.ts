@@ -66,7 +66,7 @@ const reductionCases = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((d
     ),
 );
 
-/** Values with a large common part, in which a naive running sum loses the small parts. */
+/** Returns values with a large common offset. A naive running sum would lose their small differences. */
 const offset = (shape: Shape): NdArray => uniformArray(shape, 1000, 1001, 9);
 
 const accuracy: readonly ConformanceCase[] = [
@@ -119,7 +119,7 @@ const withNaN = (shape: Shape): NdArray =>
     shape,
   );
 
-/** An array that fills more than a vector with one value, except for another value at one index. */
+/** Returns an array in which all elements are `value`, except the element at index `at`, which is `other`. */
 const alone = (size: number, value: number, at: number, other: number, dtype: DType = "f32"): NdArray => {
   const values = new Array<number>(size).fill(value);
   values[at] = other;
@@ -225,7 +225,10 @@ const scans = (["f32", "i32", "u32"] as const).flatMap((dtype) =>
   ),
 );
 
-/** Name, shape and k. The long rows cross the limits between the list, the histogram, and thinning by a sample. */
+/**
+ * Rows: name, shape and k. The long rows cover the limits between the algorithms: list, histogram, and thinning by a
+ * sample.
+ */
 const selections: readonly (readonly [name: string, shape: Shape, k: number])[] = [
   ["one of one", [1], 1],
   ["none", [5], 0],
@@ -253,7 +256,7 @@ const top = selections.flatMap(([name, shape, k]) =>
   ),
 );
 
-/** Integers of the whole range, its ends, and many equal values. */
+/** Returns integers from the complete range of the dtype, including both ends, with many equal values. */
 const integersOf = (shape: Shape, dtype: "i32" | "u32"): NdArray => {
   const [least, most] = dtype === "i32" ? [-(2 ** 31), 2 ** 31 - 1] : [0, 2 ** 32 - 1];
   const array = uniformArray(shape, least, most, 9, dtype);
@@ -300,8 +303,8 @@ const topEdges: readonly ConformanceCase[] = [
     fn: (x) => [...topK(x!, 100), ...topK(x!, 100, { by: "magnitude", sorted: false })],
     inputs: [steps(30_001)],
   },
-  // Every sixth value is large, and the sample for this length takes every sixth value: it estimates that all passing
-  // values are large.
+  // Every sixth value is large, and the sample for this length takes every sixth value. The sample therefore suggests
+  // that all values are large.
   {
     op: "top-k",
     name: "a sample that misleads",

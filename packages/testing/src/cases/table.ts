@@ -19,7 +19,7 @@ import { randomCases } from "./random.ts";
 import { reduceCases } from "./reduce.ts";
 import { wideCases } from "./wide.ts";
 
-/** All rows; one file of rows per operator family. */
+/** All rows of the conformance table. Each operator family has one file of rows. */
 export const conformanceCases: readonly ConformanceCase[] = [
   ...attentionCases,
   ...bitsCases,

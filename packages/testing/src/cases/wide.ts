@@ -15,12 +15,12 @@ import { emit } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 
-/** Size of a vocabulary, not a multiple of any vector size. */
+/** Vocabulary size, which is not a multiple of any SIMD vector size. */
 const width = 131_071;
 
 /**
- * An array in which all entries are `value`, except the first. Sums of many equal terms round in the same direction,
- * which gives an error of 1e-3 in an f32 running sum.
+ * Returns an array in which all entries are `value`, except the first entry. Sums of many equal terms round in the same
+ * direction, which gives an error of 1e-3 in an f32 running sum.
  */
 const constantExceptFirst = (value: number, first: number, shape: Shape = [1, width]): NdArray => {
   const array = NdArray.zeros("f32", shape);
@@ -30,7 +30,7 @@ const constantExceptFirst = (value: number, first: number, shape: Shape = [1, wi
   return array;
 };
 
-/** A row of equal entries and a row of standard normal entries. */
+/** Returns two rows: one with equal entries except the first entry, and one with standard normal entries. */
 const twoRows = (value: number, first: number): NdArray => {
   const array = NdArray.zeros("f32", [2, width]);
   (array.data as Float32Array).set(constantExceptFirst(value, first).data as Float32Array);
@@ -44,8 +44,8 @@ const ones = constantExceptFirst(1, 1, [width]);
 const logits = twoRows(-1.2, 0);
 
 /**
- * Rows as wide as vocabularies, and columns as long. The tolerance of their sums is a few rounding errors of the total,
- * ten to a hundred times less than the error of a sequential sum.
+ * Conformance rows for arrays with rows or columns as long as a vocabulary. The tolerance of sums is a few rounding
+ * errors of the total. The error of a sequential f32 sum is 10 to 100 times larger.
  */
 export const wideCases: readonly ConformanceCase[] = [
   {

@@ -35,7 +35,7 @@ const sizeOf = (location: string): number | undefined => {
   return stats.size;
 };
 
-/** @param what Parameters that determine how samples are made from the shards; included in the digest. */
+/** @param what Parameters that determine how samples are made from the shards. The digest includes them. */
 const streamOf = (
   shards: readonly string[],
   samples: TextShards | ImageShards,
@@ -60,7 +60,8 @@ export interface TextStreamOptions extends StreamOptions {
   /** Key of the text in JSON lines, or column of the text in Parquet. Default: text. */
   readonly field?: string | undefined;
   /**
-   * Text inserted after each document. Default: the tokenizer's end-of-text token, or an empty line if there is none.
+   * Text inserted after each document. Default: the tokenizer's end-of-text token, or an empty line if no such token
+   * exists.
    */
   readonly separator?: string | undefined;
   /** Whether lines and rows without text are skipped instead of causing an error. */

@@ -34,7 +34,7 @@ let isClosed = false;
 
 /**
  * Stops decompression on this thread. Must be called before another thread terminates this thread: Node.js 24 ends the
- * whole process if a thread is terminated while it starts to decompress a file.
+ * process if a thread is terminated while it starts to decompress a file.
  */
 export const closeDecompressors = (): void => {
   isClosed = true;
@@ -64,11 +64,11 @@ async function* decompressedPieces(location: string): AsyncGenerator<Uint8Array,
 }
 
 /**
- * Yields the content of a local or remote file from an offset; `.gz` files are decompressed. Each chunk has its own
- * memory.
+ * Yields the content of a local or remote file from an offset. `.gz` files are decompressed from their beginning. Each
+ * chunk has its own memory.
  *
  * @param from Byte offset in the decompressed content.
- * @param holds Expected content, after decompression. Cost: a compressed file is decompressed from its beginning.
+ * @param holds Expected content, after decompression.
  * @throws DataError if the file cannot be read, is damaged, or changes while it is read.
  */
 export async function* piecesOf(location: string, from: number, holds: FileContent): AsyncGenerator<Uint8Array, void> {
@@ -132,7 +132,7 @@ export class PiecewiseBytes implements TarBytes {
       if (value === undefined) this.isOver = true;
       else {
         end += value.length;
-        // skipped bytes are not kept
+        // skipped bytes are dropped
         if (end <= begin) [this.buffer, this.first] = [new Uint8Array(0), end];
         else further.push(value);
       }

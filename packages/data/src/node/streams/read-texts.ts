@@ -15,7 +15,7 @@ import { piecesOf } from "./piecewise.ts";
 /** A complete text or a part of a text, with its offset in the shard. */
 interface Piece extends TextEntry {
   readonly offset: number;
-  /** `isFirst`: whether this is the first part of its text. `isLast`: whether this is the last part of its text. */
+  /** Whether this is the first part of its text. Likewise, `isLast`: whether this is the last part. */
   readonly isFirst: boolean;
   readonly isLast: boolean;
 }
@@ -92,10 +92,10 @@ const joinTokens = (one: Tokens, other: Tokens): Tokens => {
 };
 
 /**
- * Returns a reader of windows of the texts in a shard, concatenated with a separator after each text. Each text is
- * encoded separately; a long text file is encoded in parts that end at newlines.
+ * Returns a reader that concatenates the texts in a shard, with a separator after each text, and cuts them into
+ * windows. Each text is encoded separately. A long text file is encoded in parts that end at newlines.
  *
- * @param reportSkipped Called for each skipped text, which cannot be used.
+ * @param reportSkipped Called for each unusable text that is skipped.
  */
 export const textReader = (
   { shards, skipDamaged }: Pick<SampleStream, "shards" | "skipDamaged">,

@@ -141,7 +141,7 @@ const imageWriter = (
       if (pixels === undefined) continue;
       const shown = target.subarray(inputs + i * bytes, inputs + (i + 1) * bytes);
       // The random key depends on the drawn sample, so that an image that replaces several damaged images is augmented
-      // differently for each.
+      // differently for each damaged image.
       if (augmentation === undefined) cropCenter(pixels, decodedSize, shown, size);
       else augmentImage(pixels, decodedSize, shown, size, augmentation, augmentationKey(seed, lane, ordinal));
       new DataView(target.buffer, target.byteOffset + labels + 4 * i, 4).setInt32(0, image.label, true);
