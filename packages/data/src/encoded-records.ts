@@ -116,11 +116,14 @@ export interface EncodedRecords {
 /** Samples in memory, or in files from which they are read on demand. */
 export type Samples = Records | EncodedRecords | FileWindows;
 
-/** Whether samples are images that are decoded on demand. */
+/**
+ * Whether samples are images that are decoded on demand.
+ *
  * @example
  * ```ts
  * console.log(isEncoded(arrayRecords({ inputs: NdArray.from([1, 2], [2, 1]) }))); // false
  * ```
+ */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
 /**
