@@ -80,6 +80,7 @@ const others: { readonly [example: string]: readonly (readonly [file: string, re
     ["apps/trainer/src/import-model/import-job.ts", "the optimizer of jobs for imported models"],
     ["benchmarks/src/convergence/models.ts", "the optimizer of a benchmark"],
     ["benchmarks/src/moe/contestants.ts", "the optimizer of a benchmark"],
+    ["packages/tensor-core/src/did-you-mean.ts", "the example of a doc comment"],
   ],
   "duplicate-free": [["benchmarks/src/moe/layer-page.ts", "a claim about one dispatcher"]],
   idx: [
