@@ -1,7 +1,8 @@
 // Shapes: B batch, T positions, D width, H heads of queries, G heads of keys and values, K width of a head.
-import { attention, type AttentionOptions, foldIn, reshape, split, type Tensor, transpose } from "@skein/tensor-core";
-import { queryOptions, type Past } from "./past.ts";
+import { attention, foldIn, reshape, rotary, type RotaryOptions, type Tensor, transpose } from "@skein/tensor-core";
+import { positionsOf, queryOptions } from "./past.ts";
 import { initProjection, type Projection, project } from "./projection.ts";
+import type { BlockContext, Branch } from "./transformer-block.ts";
 
 /** Parameters of attention. Shapes of the weights: query [D, HK], key and value [D, GK], output [HK, D]. */
 export interface AttentionParams {
@@ -11,76 +12,71 @@ export interface AttentionParams {
   readonly output: Projection;
 }
 
-export interface AttentionSizes {
+export interface AttentionOptions {
   /** D, width of the inputs and outputs. */
   readonly width: number;
   /** H, number of query heads. */
   readonly numHeads: number;
-  /** G, number of key/value heads; must divide H. */
-  readonly numKeyHeads: number;
-  /** K, width of a head. */
-  readonly headWidth: number;
+  /** G, number of key/value heads; must divide H. Default: H. */
+  readonly numKeyHeads?: number;
+  /** K, width of a head. Default: D / H. */
+  readonly headWidth?: number;
+  /** Whether query, key and value have biases. Default: false. */
+  readonly inputBias?: boolean;
+  /** Whether the output matrix has a bias. Default: false. */
+  readonly outputBias?: boolean;
+  /** Standard deviation of the initial output weight, whose product is added to the residual stream. */
+  readonly deviation: number;
+  /** Whether positions do not attend to later positions. Default: false. */
+  readonly causal?: boolean;
+  /** Rotary encoding of the positions of queries and keys. Absent: no encoding. */
+  readonly rotary?: Omit<RotaryOptions, "positions">;
 }
-
-export interface HeadOptions extends Pick<AttentionOptions, "causal" | "keyLengths"> {
-  /** K, width of a head. */
-  readonly headWidth: number;
-  /** Position encoding of queries and keys, [B, heads, T, K], such as a rotary embedding. Default: none. */
-  readonly turn?: (x: Tensor) => Tensor;
-  /** Keys and values of earlier positions, for causal attention. Default: none. */
-  readonly past?: Past | undefined;
-}
-
-/**
- * Draws the parameters of attention.
- * @param biases Which matrices have biases.
- * @param deviation Standard deviation of the initial output weight, whose product is added to the residual stream.
- */
-export const initAttention = (
-  key: Tensor,
-  { width, numHeads, numKeyHeads, headWidth }: AttentionSizes,
-  biases: { readonly inputs: boolean; readonly output: boolean },
-  deviation: number,
-): AttentionParams => {
-  const input = (id: number, heads: number): Projection =>
-    initProjection(foldIn(key, id), [width, heads * headWidth], { bias: biases.inputs });
-  return {
-    query: input(0, numHeads),
-    key: input(1, numKeyHeads),
-    value: input(2, numKeyHeads),
-    output: initProjection(foldIn(key, 3), [numHeads * headWidth, width], { bias: biases.output, deviation }),
-  };
-};
 
 /** Applies attention to queries [B, T, HK], keys and values [B, T, GK] with concatenated heads; returns [B, T, HK]. */
 export const attendHeads = (
-  query: Tensor,
-  key: Tensor,
-  value: Tensor,
-  { headWidth, turn = (x) => x, past, ...options }: HeadOptions,
+  { width, numHeads, headWidth = width / numHeads, causal = false, rotary: encoding }: AttentionOptions,
+  [query, key, value]: readonly [query: Tensor, key: Tensor, value: Tensor],
+  { past, keyLengths }: BlockContext,
 ): Tensor => {
-  const heads = (x: Tensor): Tensor => transpose(reshape(x, [x.shape[0]!, x.shape[1]!, -1, headWidth]), [0, 2, 1, 3]);
+  const [batch, length] = query.shape as [number, number];
+  const positions = encoding && positionsOf(past, length);
+  const turn = (x: Tensor): Tensor => (encoding ? rotary(x, { ...encoding, ...(positions && { positions }) }) : x);
+  const heads = (x: Tensor): Tensor => transpose(reshape(x, [batch, length, -1, headWidth]), [0, 2, 1, 3]);
   const [queries, own] = [turn(heads(query)), { keys: turn(heads(key)), values: heads(value) }];
   const { keys, values } = past?.extend(own) ?? own;
-  const y_BHTK = attention(queries, keys, values, { ...options, ...(past && queryOptions(past, queries.shape[0]!)) });
+  const y_BHTK = attention(queries, keys, values, {
+    causal,
+    ...(keyLengths && { keyLengths }),
+    ...(past && queryOptions(past, batch)),
+  });
   return reshape(transpose(y_BHTK, [0, 2, 1, 3]), query.shape);
 };
 
-/** Applies self-attention over all positions or causal self-attention: [B, T, D] to [B, T, D]. */
-export const applyAttention = (params: AttentionParams, x_BTD: Tensor, options: HeadOptions): Tensor =>
-  project(
-    params.output,
-    attendHeads(project(params.query, x_BTD), project(params.key, x_BTD), project(params.value, x_BTD), options),
-  );
+/** Self-attention with a matrix each for query, key and value. */
+export const attentionBranch = (options: AttentionOptions): Branch<AttentionParams> => ({
+  name: "attention",
+  init: (key) => {
+    const { width, numHeads, numKeyHeads = numHeads, headWidth = width / numHeads, deviation } = options;
+    const { inputBias = false, outputBias = false } = options;
+    const input = (id: number, heads: number): Projection =>
+      initProjection(foldIn(key, id), [width, heads * headWidth], { bias: inputBias });
+    return {
+      query: input(0, numHeads),
+      key: input(1, numKeyHeads),
+      value: input(2, numKeyHeads),
+      output: initProjection(foldIn(key, 3), [numHeads * headWidth, width], { bias: outputBias, deviation }),
+    };
+  },
+  apply: ({ query, key, value, output }, x_BTD, context) => {
+    const inputs = [project(query, x_BTD), project(key, x_BTD), project(value, x_BTD)] as const;
+    return [project(output, attendHeads(options, inputs, context))];
+  },
+});
 
-/** Parameters of attention with one input matrix for query, key and value: input [D, 3D], output [D, D]. */
-export interface FusedAttentionParams {
-  readonly input: Projection;
-  readonly output: Projection;
-}
-
-/** Applies self-attention with one matrix product for query, key and value: [B, T, D] to [B, T, D]. */
-export const applyFusedAttention = (params: FusedAttentionParams, x_BTD: Tensor, options: HeadOptions): Tensor => {
-  const [query, key, value] = split(project(params.input, x_BTD), 3, { dim: -1 }) as [Tensor, Tensor, Tensor];
-  return project(params.output, attendHeads(query, key, value, options));
-};
+/** Stores the parameters of an attention branch in the field `attention` of the block's parameters. */
+export const attentionField = <Params>({ name, init, apply }: Branch<Params>): Branch<{ attention: Params }> => ({
+  name,
+  init: (key) => ({ attention: init(foldIn(key, 0)) }),
+  apply: ({ attention: params }, x_BTD, context) => apply(params, x_BTD, context),
+});

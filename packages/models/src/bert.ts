@@ -21,15 +21,21 @@ import {
   zeros,
   zerosLike,
 } from "@skein/tensor-core";
-import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
+import { attentionBranch, attentionField, type AttentionParams } from "./attention-layer.ts";
+import { layerNormStack, type TransformerBlockParams } from "./layer-norm-stack.ts";
 import { initEmbedding } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
 import { requireSizes } from "./require-sizes.ts";
-import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
+import type { NormParams } from "./normalisation.ts";
 import { initProjection, project, type Projection } from "./projection.ts";
-import type { Recompute } from "./recompute.ts";
-import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
-import { requireDivisor, requireTokens } from "./transformer-sizes.ts";
+import { postNorm } from "./residual-connection.ts";
+import { applyBlocks, initBlocks } from "./transformer-block.ts";
+import {
+  type LayerNormTransformerOptions,
+  requireDivisor,
+  requireTokens,
+  residualDeviation,
+} from "./transformer-sizes.ts";
 
 /**
  * Output of the model: hidden states [B, T, D], token logits at each position [B, T, V], or class logits of the
@@ -38,35 +44,19 @@ import { requireDivisor, requireTokens } from "./transformer-sizes.ts";
 export type BertHead = "states" | "tokens" | { readonly numClasses: number };
 
 /** Sizes of a BERT, and its output head. */
-export interface BertOptions {
+export interface BertOptions extends LayerNormTransformerOptions {
   /** V, number of tokens in the vocabulary. */
   readonly vocabulary: number;
   /** Maximum number of positions in a sequence. */
   readonly contextLength: number;
   /** S, number of segments. Default: 2. */
   readonly numSegments?: number;
-  /** D, width of the hidden states. */
-  readonly width: number;
-  readonly numLayers: number;
-  /** H, number of attention heads; must divide the width. */
-  readonly numHeads: number;
-  /** F, hidden width of the feed-forward layers. Default: 4D. */
-  readonly hidden?: number;
   readonly head: BertHead;
   /**
    * Padding token at the end of rows. Positions after the last token of a row that is not padding are masked. Absent:
    * all positions are used.
    */
   readonly padding?: number;
-  /** Activation function of the feed-forward layers. Default: GELU. */
-  readonly activation?: (x: Tensor) => Tensor;
-  /** ε of the layer norms. Default: 1e-12. */
-  readonly epsilon?: number;
-  /**
-   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
-   * recomputes the block (see `checkpoint`). Default: none.
-   */
-  readonly recompute?: Recompute;
 }
 
 /** Parameters of a BERT. The letters at the end of a name are the shape. */
@@ -114,14 +104,17 @@ export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
   const classes = typeof head === "object" ? head : {};
   requireSizes("bert", { vocabulary, contextLength, numSegments, width, numLayers, numHeads, hidden, ...classes });
   requireDivisor("bert", numHeads, width);
-  const headWidth = width / numHeads;
-  const normed = (norm: NormParams, x: Tensor): Tensor => applyLayerNorm(norm, x, epsilon);
+  const deviation = residualDeviation(numLayers);
+  const attention = attentionBranch({ width, numHeads, inputBias: true, outputBias: true, deviation });
+  const sizes = { width, numLayers, numHeads, hidden, activation, epsilon, recompute };
+  const stack = layerNormStack(sizes, attentionField(attention), postNorm);
+  const { norm } = stack;
 
   const initHead = (key: Tensor): Pick<BertParams, "tokens" | "pooler" | "classifier"> => {
     const transform = (): Projection => initProjection(foldIn(key, 0), [width, width], { bias: true });
     if (head === "states") return {};
     if (head === "tokens")
-      return { tokens: { transform: transform(), norm: initLayerNorm(width), bias_V: zeros([vocabulary]) } };
+      return { tokens: { transform: transform(), norm: norm.init(), bias_V: zeros([vocabulary]) } };
     return {
       pooler: transform(),
       classifier: initProjection(foldIn(key, 1), [width, head.numClasses], { bias: true }),
@@ -129,7 +122,7 @@ export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
   };
 
   const embed = (params: BertParams, tokens_BT: Tensor, segments_BT: Tensor): Tensor =>
-    normed(
+    norm.apply(
       params.embeddingNorm,
       add(
         add(embedding(params.embedding_VD, tokens_BT), embedding(params.segments_SD, segments_BT)),
@@ -139,7 +132,7 @@ export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
 
   const applyHead = (params: BertParams, x_BTD: Tensor): Tensor => {
     if (params.tokens !== undefined) {
-      const h_BTD = normed(params.tokens.norm, activation(project(params.tokens.transform, x_BTD)));
+      const h_BTD = norm.apply(params.tokens.norm, activation(project(params.tokens.transform, x_BTD)));
       return add(matmul(h_BTD, params.embedding_VD, { transposeB: true }), params.tokens.bias_V);
     }
     if (params.pooler === undefined) return x_BTD;
@@ -154,36 +147,18 @@ export const bert = (options: BertOptions): Model<BertParams, EmptyState> => {
           embedding_VD: initEmbedding(foldIn(key, 0), [vocabulary, width]),
           positions_TD: initEmbedding(foldIn(key, 1), [contextLength, width]),
           segments_SD: initEmbedding(foldIn(key, 2), [numSegments, width]),
-          embeddingNorm: initLayerNorm(width),
-          blocks: Array.from({ length: numLayers }, (_, layer) =>
-            initTransformerBlock(foldIn(key, 4 + layer), { width, hidden, numLayers }, (own, deviation) =>
-              initAttention(
-                own,
-                { width, numHeads, numKeyHeads: numHeads, headWidth },
-                { inputs: true, output: true },
-                deviation,
-              ),
-            ),
-          ),
+          embeddingNorm: norm.init(),
+          blocks: initBlocks(stack, key, 4),
           ...initHead(foldIn(key, 3)),
         },
         state: {},
       }),
-      apply: (params, state, inputs) => {
+      apply: (params, state, inputs, { train }) => {
         const [tokens_BT, segments_BT] = tokensAndSegments(cast(inputs, "i32"));
         requireTokens("bert", tokens_BT, contextLength);
         const keyLengths = padding === undefined ? undefined : lengthsBefore(tokens_BT, padding);
-        const x_BTD = applyTransformerBlocks(
-          params.blocks,
-          scope("embedding", () => embed(params, tokens_BT, segments_BT)),
-          {
-            attend: (attention, x) => applyAttention(attention, x, { headWidth, ...(keyLengths && { keyLengths }) }),
-            activation,
-            epsilon,
-            norms: "after",
-          },
-          recompute,
-        );
+        const embedded_BTD = scope("embedding", () => embed(params, tokens_BT, segments_BT));
+        const [x_BTD] = applyBlocks(stack, params.blocks, embedded_BTD, { train, keyLengths });
         return [scope("head", () => applyHead(params, x_BTD)), state];
       },
     },

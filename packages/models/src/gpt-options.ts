@@ -2,20 +2,17 @@
 import type { Sharding, Tensor } from "@skein/tensor-core";
 import type { RunContext } from "./model.ts";
 import type { NormParams as LayerNormParams, RmsNormParams } from "./normalisation.ts";
-import type { Recompute } from "./recompute.ts";
 import type { TensorParallel } from "./tensor-parallel.ts";
+import type { EmbeddingParams } from "./token-embedding.ts";
+import type { BlockParams } from "./transformer-block.ts";
+import type { TransformerOptions } from "./transformer-sizes.ts";
 
 /** Sizes and block types of a GPT. */
-export interface GptOptions {
+export interface GptOptions extends TransformerOptions {
   /** Number of tokens in the vocabulary. Default: 256, one token per byte value. */
   readonly vocabulary?: number;
   /** Maximum sequence length. Learned positions need this limit; rotary positions do not. */
   readonly contextLength: number;
-  /** D, width of the hidden states. */
-  readonly width: number;
-  readonly numLayers: number;
-  /** H, number of attention heads; must divide the width. */
-  readonly numHeads: number;
   /** Position encoding. Default: rotary. */
   readonly positions?: "rotary" | "learned";
   /** Type of normalization. Default: rms. */
@@ -31,11 +28,6 @@ export interface GptOptions {
   readonly tiedHead?: boolean;
   /** Dropout rate of the embedding and of the output of each branch during training. Default: 0. */
   readonly dropoutRate?: number;
-  /**
-   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
-   * recomputes the block (see `checkpoint`). Default: none.
-   */
-  readonly recompute?: Recompute;
   /** Layers of experts that replace the feed-forward layer in some blocks. Default: none. */
   readonly experts?: GptExperts;
   /**
@@ -138,13 +130,11 @@ export type GptNormParams = RmsNormParams & Partial<LayerNormParams>;
  * Parameters of a block. With tensor parallelism each rank has columns of query, key, value, up and gate, and rows of
  * output and down.
  */
-export interface GptBlockParams {
-  readonly attentionNorm: GptNormParams;
+export interface GptBlockParams extends BlockParams<GptNormParams> {
   readonly query_DD: Tensor;
   readonly key_DD: Tensor;
   readonly value_DD: Tensor;
   readonly output_DD: Tensor;
-  readonly feedForwardNorm: GptNormParams;
   /** Parameters of the experts, in blocks with experts; such blocks do not have `up_DF`, `gate_DF` and `down_FD`. */
   readonly experts?: unknown;
   readonly up_DF?: Tensor;
@@ -154,12 +144,7 @@ export interface GptBlockParams {
 }
 
 /** Parameters of a GPT. The letters at the end of a name are the shape. */
-export interface GptParams {
-  readonly embedding_VD: Tensor;
-  /** Learned position embeddings. Absent for rotary positions. */
-  readonly positions_TD?: Tensor;
+export interface GptParams extends EmbeddingParams {
   readonly blocks: readonly GptBlockParams[];
   readonly finalNorm: GptNormParams;
-  /** Matrix of an untied output head. Absent for a tied head. */
-  readonly head_DV?: Tensor;
 }

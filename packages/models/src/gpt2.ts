@@ -1,41 +1,28 @@
 // Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward layers, V vocabulary.
-import { add, cast, embedding, type EmptyState, foldIn, gelu, scope, slice, type Tensor } from "@skein/tensor-core";
-import { applyFusedAttention, type FusedAttentionParams } from "./attention-layer.ts";
-import { initEmbedding } from "./layers.ts";
-import { labelledModel, type Model } from "./model.ts";
+import { type EmptyState, gelu, type Tensor } from "@skein/tensor-core";
+import { attentionField } from "./attention-layer.ts";
+import { decoder, decoderDefaults } from "./decoder.ts";
+import { fusedAttentionBranch, type FusedAttentionParams } from "./fused-attention.ts";
+import { layerNormStack, type TransformerBlockParams } from "./layer-norm-stack.ts";
+import type { Model } from "./model.ts";
+import type { NormParams } from "./normalisation.ts";
 import { requireSizes } from "./require-sizes.ts";
-import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
-import { positionsOf } from "./past.ts";
-import { initProjection } from "./projection.ts";
-import type { Recompute } from "./recompute.ts";
-import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
-import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
-import { requireDivisor, requireTokens } from "./transformer-sizes.ts";
+import type { TokenParams } from "./token-embedding.ts";
+import {
+  type LayerNormTransformerOptions,
+  requireDivisor,
+  requireTokens,
+  residualDeviation,
+} from "./transformer-sizes.ts";
 
 /** Sizes of a GPT-2. */
-export interface Gpt2Options {
+export interface Gpt2Options extends LayerNormTransformerOptions {
   /** V, number of tokens in the vocabulary. */
   readonly vocabulary: number;
   /** Maximum number of positions in a sequence. */
   readonly contextLength: number;
-  /** D, width of the hidden states. */
-  readonly width: number;
-  readonly numLayers: number;
-  /** H, number of attention heads; must divide the width. */
-  readonly numHeads: number;
-  /** F, hidden width of the feed-forward layers. Default: 4D. */
-  readonly hidden?: number;
-  /** Activation function of the feed-forward layers. Default: GELU in the tanh approximation. */
-  readonly activation?: (x: Tensor) => Tensor;
-  /** ε of the layer norms. Default: 1e-5. */
-  readonly epsilon?: number;
   /** Whether the output head uses the embedding matrix (weight tying). Default: true. */
   readonly tiedHead?: boolean;
-  /**
-   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
-   * recomputes the block (see `checkpoint`). Default: none.
-   */
-  readonly recompute?: Recompute;
 }
 
 export interface Gpt2Params extends TokenParams {
@@ -70,48 +57,14 @@ export const gpt2 = (options: Gpt2Options): Model<Gpt2Params, EmptyState> => {
   } = options;
   requireSizes("gpt2", { vocabulary, contextLength, width, numLayers, numHeads, hidden });
   requireDivisor("gpt2", numHeads, width);
-  const headWidth = width / numHeads;
-  const initAttention = (key: Tensor, deviation: number): FusedAttentionParams => ({
-    input: initProjection(foldIn(key, 0), [width, 3 * width], { bias: true }),
-    output: initProjection(foldIn(key, 1), [width, width], { bias: true, deviation }),
-  });
-  return labelledModel({
-    init: (key) => ({
-      params: {
-        ...initTokens(key, { vocabulary, width, tiedHead }),
-        positions_TD: initEmbedding(foldIn(key, 2), [contextLength, width]),
-        blocks: Array.from({ length: numLayers }, (_, layer) =>
-          initTransformerBlock(foldIn(key, 3 + layer), { width, hidden, numLayers }, initAttention),
-        ),
-        finalNorm: initLayerNorm(width),
-      },
-      state: {},
-    }),
-    apply: (params, state, tokens_BT, { past }) => {
-      requireTokens("gpt2", tokens_BT, contextLength);
-      const length = tokens_BT.shape[1]!;
-      const positions = positionsOf(past, length);
-      const embedded_BTD = scope("embedding", () =>
-        add(
-          embedding(params.embedding_VD, cast(tokens_BT, "i32")),
-          positions === undefined
-            ? slice(params.positions_TD, [0], [length])
-            : embedding(params.positions_TD, positions),
-        ),
-      );
-      const x_BTD = applyTransformerBlocks(
-        params.blocks,
-        embedded_BTD,
-        {
-          attend: (attention, x) => applyFusedAttention(attention, x, { headWidth, causal: true, past }),
-          activation,
-          epsilon,
-          norms: "before",
-        },
-        recompute,
-        past,
-      );
-      return [scope("head", () => tokenLogits(params, applyLayerNorm(params.finalNorm, x_BTD, epsilon))), state];
-    },
+  const deviation = residualDeviation(numLayers);
+  const attention = fusedAttentionBranch({ width, numHeads, deviation, causal: true });
+  const sizes = { width, numLayers, numHeads, hidden, activation, epsilon, recompute };
+  return decoder<Gpt2Params>({
+    ...decoderDefaults,
+    ...layerNormStack(sizes, attentionField(attention)),
+    requireTokens: (tokens) => requireTokens("gpt2", tokens, contextLength),
+    embedding: { vocabulary, width, numPositions: contextLength, tiedHead, keys: { head: 1, positions: 2 } },
+    firstBlockKey: 3,
   });
 };

@@ -1,8 +1,9 @@
 export { applyAfterPrefix, applyPrefix } from "./apply-after-prefix.ts";
-export type { AttentionParams, FusedAttentionParams } from "./attention-layer.ts";
+export type { AttentionParams } from "./attention-layer.ts";
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 export { bert, type BertHead, type BertOptions, type BertParams } from "./bert.ts";
 export { cnn, type CnnOptions, type CnnParams } from "./cnn.ts";
+export type { FusedAttentionParams } from "./fused-attention.ts";
 export { gpt } from "./gpt.ts";
 export type {
   FeedForwardApplied,
@@ -31,6 +32,7 @@ export {
   type LayerOptions,
   pixels,
 } from "./layers.ts";
+export type { TransformerBlockParams } from "./layer-norm-stack.ts";
 export { llama, type LlamaBlockParams, type LlamaOptions, type LlamaParams } from "./llama.ts";
 export { divideOrZero, type LossResult, lossResult, type LossSum } from "./loss-sum.ts";
 export { type Metrics, metricsOf, type Ratio, rowMask, sumOfRows, type Sums } from "./metrics.ts";
@@ -72,6 +74,5 @@ export {
   ownPositions,
   type TensorParallel,
 } from "./tensor-parallel.ts";
-export type { TokenParams } from "./token-head.ts";
-export type { TransformerBlockParams } from "./transformer-block.ts";
+export type { TokenParams } from "./token-embedding.ts";
 export { vit, type VitOptions, type VitParams } from "./vit.ts";

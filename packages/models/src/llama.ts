@@ -1,36 +1,21 @@
 // Shapes: B batch, T positions, D width, H heads of queries, G heads of keys and values, K width of a head, F hidden
-// width of the feed-forward layers, V vocabulary. A suffix names the dimensions of a tensor in order: x_BTD.
-import {
-  add,
-  ArgumentError,
-  cast,
-  embedding,
-  type EmptyState,
-  foldIn,
-  multiply,
-  rotary,
-  type RotaryScaling,
-  scope,
-  silu,
-  type Tensor,
-} from "@skein/tensor-core";
-import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
-import { labelledModel, type Model } from "./model.ts";
+// width of the feed-forward layers, V vocabulary.
+import { ArgumentError, type EmptyState, type RotaryScaling } from "@skein/tensor-core";
+import { attentionBranch, attentionField, type AttentionParams } from "./attention-layer.ts";
+import { decoder, decoderDefaults, type DecoderParts } from "./decoder.ts";
+import { type GatedFeedForwardParams, gatedFeedForwardBranch } from "./feed-forward.ts";
+import type { Model } from "./model.ts";
+import { rmsNormPart, type RmsNormParams } from "./normalisation.ts";
+import { recomputed } from "./recompute.ts";
 import { requireSizes } from "./require-sizes.ts";
-import { applyRmsNorm, initRmsNorm, type RmsNormParams } from "./normalisation.ts";
-import { type Past, positionsOf } from "./past.ts";
-import { initProjection, project, type Projection } from "./projection.ts";
-import { runBlock, type Recompute } from "./recompute.ts";
-import { initTokens, tokenLogits, type TokenParams } from "./token-head.ts";
-import { requireTokens, residualDeviation } from "./transformer-sizes.ts";
+import type { TokenParams } from "./token-embedding.ts";
+import type { BlockParams } from "./transformer-block.ts";
+import { requireTokens, residualDeviation, type TransformerOptions } from "./transformer-sizes.ts";
 
 /** Sizes of a Llama. */
-export interface LlamaOptions {
+export interface LlamaOptions extends TransformerOptions {
   /** V, number of tokens in the vocabulary. */
   readonly vocabulary: number;
-  /** D, width of the hidden states. */
-  readonly width: number;
-  readonly numLayers: number;
   /** H, number of query heads. */
   readonly numHeads: number;
   /** G, number of key/value heads; must divide H. Default: H. */
@@ -56,24 +41,11 @@ export interface LlamaOptions {
   readonly feedForwardBias?: boolean;
   /** Whether the output head uses the embedding matrix (weight tying). Default: false. */
   readonly tiedHead?: boolean;
-  /**
-   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
-   * recomputes the block (see `checkpoint`). Default: none.
-   */
-  readonly recompute?: Recompute;
 }
 
 /** Parameters of one block of a Llama. */
-export interface LlamaBlockParams {
-  readonly attentionNorm: RmsNormParams;
+export interface LlamaBlockParams extends BlockParams<RmsNormParams>, GatedFeedForwardParams {
   readonly attention: AttentionParams;
-  readonly feedForwardNorm: RmsNormParams;
-  /** Gate matrix of SwiGLU, [D, F]. */
-  readonly gate: Projection;
-  /** Up projection of SwiGLU, [D, F]. */
-  readonly up: Projection;
-  /** Down projection of SwiGLU, [F, D]. */
-  readonly down: Projection;
 }
 
 export interface LlamaParams extends TokenParams {
@@ -122,67 +94,26 @@ export const llama = (options: LlamaOptions): Model<LlamaParams, EmptyState> => 
       `llama: rotary positions rotate pairs of values, but the head width ${headWidth} is odd; use an even head width`,
     );
 
-  const initBlock = (key: Tensor): LlamaBlockParams => {
-    const deviation = residualDeviation(numLayers);
-    const bias = feedForwardBias;
-    return {
-      attentionNorm: initRmsNorm(width),
-      attention: initAttention(
-        foldIn(key, 0),
-        { width, numHeads, numKeyHeads, headWidth },
-        { inputs: attentionBias !== "none", output: attentionBias === "all" },
-        deviation,
-      ),
-      feedForwardNorm: initRmsNorm(width),
-      gate: initProjection(foldIn(key, 1), [width, hidden], { bias }),
-      up: initProjection(foldIn(key, 2), [width, hidden], { bias }),
-      down: initProjection(foldIn(key, 3), [hidden, width], { bias, deviation }),
-    };
-  };
-
-  const applyBlock = (block: LlamaBlockParams, x_BTD: Tensor, past: Past | undefined): Tensor => {
-    const positions = positionsOf(past, x_BTD.shape[1]!);
-    const turn = (x: Tensor): Tensor =>
-      rotary(x, {
-        base: rotaryBase,
-        ...(rotaryScaling && { scaling: rotaryScaling }),
-        ...(positions && { positions }),
-      });
-    const y_BTD = scope("attention", () =>
-      add(
-        x_BTD,
-        applyAttention(block.attention, applyRmsNorm(block.attentionNorm, x_BTD, epsilon), {
-          headWidth,
-          turn,
-          causal: true,
-          past,
-        }),
-      ),
-    );
-    return scope("feed-forward", () => {
-      const normed_BTD = applyRmsNorm(block.feedForwardNorm, y_BTD, epsilon);
-      const h_BTF = multiply(silu(project(block.gate, normed_BTD)), project(block.up, normed_BTD));
-      return add(y_BTD, project(block.down, h_BTF));
-    });
-  };
-
-  return labelledModel({
-    init: (key) => ({
-      params: {
-        ...initTokens(key, { vocabulary, width, tiedHead }),
-        blocks: Array.from({ length: numLayers }, (_, layer) => initBlock(foldIn(key, 2 + layer))),
-        finalNorm: initRmsNorm(width),
-      },
-      state: {},
-    }),
-    apply: (params, state, tokens_BT, { past }) => {
-      requireTokens("llama", tokens_BT, contextLength);
-      const embedded_BTD = scope("embedding", () => embedding(params.embedding_VD, cast(tokens_BT, "i32")));
-      const x_BTD = params.blocks.reduce(
-        (x, block, layer) => scope(`block-${layer}`, () => runBlock(recompute, () => applyBlock(block, x, past), past)),
-        embedded_BTD,
-      );
-      return [scope("head", () => tokenLogits(params, applyRmsNorm(params.finalNorm, x_BTD, epsilon))), state];
-    },
+  const deviation = residualDeviation(numLayers);
+  const sizes = { width, numHeads, numKeyHeads, headWidth, deviation };
+  const attention = attentionBranch({
+    ...sizes,
+    inputBias: attentionBias !== "none",
+    outputBias: attentionBias === "all",
+    causal: true,
+    rotary: { base: rotaryBase, ...(rotaryScaling && { scaling: rotaryScaling }) },
   });
+  const block = {
+    attention: attentionField(attention),
+    feedForward: gatedFeedForwardBranch({ width, hidden, bias: feedForwardBias, deviation }),
+  };
+  const plain: DecoderParts<LlamaParams> = {
+    ...decoderDefaults,
+    requireTokens: (tokens) => requireTokens("llama", tokens, contextLength),
+    embedding: { vocabulary, width, tiedHead, keys: { head: 1 } },
+    blocks: Array.from({ length: numLayers }, () => block),
+    firstBlockKey: 2,
+    norm: rmsNormPart(width, epsilon),
+  };
+  return decoder(recomputed(plain, recompute));
 };

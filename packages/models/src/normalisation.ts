@@ -25,6 +25,22 @@ export const initRmsNorm = (width: number): RmsNormParams => ({ gain: ones([widt
 /** Applies `rmsNorm` over the last dimension, [..., width]. */
 export const applyRmsNorm = ({ gain }: RmsNormParams, x: Tensor, epsilon = 1e-5): Tensor => rmsNorm(x, gain, epsilon);
 
+/** A norm as a part of a transformer: initial parameters and function, [..., width]. */
+export interface Norm<Params> {
+  init(): Params;
+  apply(params: Params, x: Tensor): Tensor;
+}
+
+export const layerNormPart = (width: number, epsilon?: number): Norm<NormParams> => ({
+  init: () => initLayerNorm(width),
+  apply: (params, x) => applyLayerNorm(params, x, epsilon),
+});
+
+export const rmsNormPart = (width: number, epsilon?: number): Norm<RmsNormParams> => ({
+  init: () => initRmsNorm(width),
+  apply: (params, x) => applyRmsNorm(params, x, epsilon),
+});
+
 /** Returns gain 1 and shift 0 for each channel. */
 export const initGroupNorm = (channels: number): NormParams => initNorm(channels);
 

@@ -7,9 +7,24 @@ import type { Past } from "./past.ts";
  */
 export type Recompute = "none" | "blocks";
 
+/** Option of models that consist of blocks. */
+export interface RecomputeOptions {
+  /**
+   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
+   * recomputes the block (see `checkpoint`). Default: none.
+   */
+  readonly recompute?: Recompute;
+}
+
 /**
  * Runs a block of a model, with recomputation if enabled. With cached keys there is no backward pass, so nothing is
  * recomputed.
  */
 export const runBlock = <Result>(recompute: Recompute, block: () => Result, past?: Past): Result =>
   recompute === "blocks" && past === undefined ? checkpoint(block)() : block();
+
+/** Returns the parts of a transformer with recomputation of its blocks if enabled. */
+export const recomputed = <Parts extends object>(parts: Parts, recompute: Recompute): Parts => ({
+  ...parts,
+  run: <Result>(block: () => Result, past?: Past) => runBlock(recompute, block, past),
+});

@@ -12,12 +12,12 @@ import {
 import { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 import { headNormal, heNormal } from "./initialisers.ts";
 import { type Affine, dense, initDense, pixels } from "./layers.ts";
-import { runBlock, type Recompute } from "./recompute.ts";
+import { runBlock, type RecomputeOptions } from "./recompute.ts";
 import { labelledModel, type Model } from "./model.ts";
 import { requireSizes } from "./require-sizes.ts";
 
 /** Architecture of a ResNet. */
-export interface ResNetOptions {
+export interface ResNetOptions extends RecomputeOptions {
   readonly numClasses: number;
   /** Number of channels of the images. Default: 3. */
   readonly inputChannels?: number;
@@ -42,11 +42,6 @@ export interface ResNetOptions {
   readonly depths?: readonly number[];
   /** Whether the first stage also halves the number of rows and columns. Default: false. */
   readonly strideInFirstStage?: boolean;
-  /**
-   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
-   * recomputes the block (see `checkpoint`). Default: none.
-   */
-  readonly recompute?: Recompute;
 }
 
 interface NormalisedConvolution<Norm> {

@@ -1,19 +1,14 @@
 import type { Model } from "./model.ts";
-import type { Recompute } from "./recompute.ts";
+import type { RecomputeOptions } from "./recompute.ts";
 import { resnet, type ResNetParams, type ResNetState } from "./resnet.ts";
 
-export interface ResNet18Options {
+export interface ResNet18Options extends RecomputeOptions {
   /** Number of classes. Default: 10. */
   readonly numClasses?: number;
   /** Number of channels of the images. Default: 3. */
   readonly inputChannels?: number;
   /** Numbers of channels of the four stages. Default: [64, 128, 256, 512]. */
   readonly channels?: readonly [number, number, number, number];
-  /**
-   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
-   * recomputes the block (see `checkpoint`). Default: none.
-   */
-  readonly recompute?: Recompute;
 }
 
 /** Parameters of a ResNet-18. */

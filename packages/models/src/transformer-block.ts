@@ -1,72 +1,100 @@
-// Shapes: B batch, T positions, D width, F hidden width of the feed-forward layer.
-import { add, foldIn, scope, type Tensor } from "@skein/tensor-core";
-import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
+// Shapes: B batch, T positions, D width.
+import { foldIn, scope, type Tensor } from "@skein/tensor-core";
+import { dropWhileTraining } from "./layers.ts";
+import type { RunContext } from "./model.ts";
+import type { Norm } from "./normalisation.ts";
 import type { Past } from "./past.ts";
-import { initProjection, project, type Projection } from "./projection.ts";
-import { runBlock, type Recompute } from "./recompute.ts";
-import { residualDeviation } from "./transformer-sizes.ts";
+import { type Connection, type Outputs, preNorm } from "./residual-connection.ts";
 
-/** Parameters of a block: attention and a feed-forward layer of two matrices, each with a layer norm. */
-export interface TransformerBlockParams<Attention> {
-  readonly attentionNorm: NormParams;
-  readonly attention: Attention;
-  readonly feedForwardNorm: NormParams;
-  /** Up projection of the feed-forward layer, [D, F]. */
-  readonly up: Projection;
-  /** Down projection of the feed-forward layer, [F, D]. */
-  readonly down: Projection;
+/** Options of one call of a block. */
+export interface BlockContext extends RunContext {
+  /** Number of keys of each row, i32 [B]. Absent: all positions are keys. */
+  readonly keyLengths?: Tensor | undefined;
+  /** State of the model before the call. Absent: no block has a state. */
+  readonly state?: unknown;
 }
 
-export interface TransformerBlockOptions<Attention> {
-  readonly attend: (params: Attention, x_BTD: Tensor) => Tensor;
-  readonly activation: (x: Tensor) => Tensor;
-  /** ε of the layer norms. */
-  readonly epsilon: number;
+/** A branch of a block, such as attention. Its parameters are fields of the block's parameters. */
+export interface Branch<Params, Further = never> {
+  /** Scope of the branch. */
+  readonly name: string;
   /**
-   * Position of the norms. `before`: the input of each branch is normalized (GPT-2, ViT). `after`: the sum after each
-   * branch is normalized (BERT).
+   * Dimension along which ranks may shard each parameter: columns (1) of matrices that read the input of the branch,
+   * rows (0) of the matrix that computes its output. Absent: the parameters cannot be sharded.
    */
-  readonly norms: "before" | "after";
+  readonly shardDims?: Readonly<Record<string, 0 | 1>>;
+  /** @param key Key of the block. */
+  init(key: Tensor): Params;
+  apply(params: Params, x_BTD: Tensor, context: BlockContext): Outputs<Further>;
 }
 
-export const initTransformerBlock = <Attention>(
+/** Parameters of a block: those of two norms, and the fields of both branches. */
+export interface BlockParams<NormParams = unknown> {
+  readonly attentionNorm: NormParams;
+  readonly feedForwardNorm: NormParams;
+}
+
+/** The branches of a block, in the order of their application. */
+export interface Block<Params, Further = never> {
+  readonly attention: Branch<Partial<Params>>;
+  readonly feedForward: Branch<Partial<Params>, Further>;
+}
+
+/** The blocks of a transformer, and the parts that they share. */
+export interface BlockStack<Params extends BlockParams, Further = never> {
+  readonly blocks: readonly Block<Params, Further>[];
+  readonly norm: Norm<Params["attentionNorm"]>;
+  readonly connect: Connection;
+  /** Dropout rate of the output of each branch during training. */
+  readonly dropoutRate: number;
+  readonly drop: typeof dropWhileTraining;
+  /** Runs a block, which `recomputed` replaces. */
+  run<Result>(block: () => Result, past: Past | undefined): Result;
+}
+
+export const stackDefaults: Omit<BlockStack<never>, "blocks" | "norm"> = {
+  connect: preNorm,
+  dropoutRate: 0,
+  drop: dropWhileTraining,
+  run: (block) => block(),
+};
+
+/** Draws the parameters of all blocks. The key is folded with `firstKey` for the first block, and so on. */
+export const initBlocks = <Params extends BlockParams, Further>(
+  { blocks, norm }: BlockStack<Params, Further>,
   key: Tensor,
-  { width, hidden, numLayers }: { readonly width: number; readonly hidden: number; readonly numLayers: number },
-  initAttention: (key: Tensor, deviation: number) => Attention,
-): TransformerBlockParams<Attention> => {
-  const deviation = residualDeviation(numLayers);
-  return {
-    attentionNorm: initLayerNorm(width),
-    attention: initAttention(foldIn(key, 0), deviation),
-    feedForwardNorm: initLayerNorm(width),
-    up: initProjection(foldIn(key, 1), [width, hidden], { bias: true }),
-    down: initProjection(foldIn(key, 2), [hidden, width], { bias: true, deviation }),
+  firstKey: number,
+): readonly Params[] =>
+  blocks.map(({ attention, feedForward }, layer) => {
+    const own = foldIn(key, firstKey + layer);
+    const attentionParams = { attentionNorm: norm.init(), ...attention.init(own) };
+    return { ...attentionParams, feedForwardNorm: norm.init(), ...feedForward.init(own) } as BlockParams as Params;
+  });
+
+/** Applies all blocks: [B, T, D] to [B, T, D]. Returns also the further results of all branches. */
+export const applyBlocks = <Params extends BlockParams, Further>(
+  { blocks, norm, connect, dropoutRate, drop, run }: BlockStack<Params, Further>,
+  params: readonly Params[],
+  x_BTD: Tensor,
+  context: BlockContext,
+): Outputs<Further> => {
+  const applyBlock = ({ attention, feedForward }: Block<Params, Further>, layer: number, x: Tensor) => {
+    const block = params[layer]!;
+    const connected = <Own>(input: Tensor, branch: Branch<Partial<Params>, Own>, normParams: unknown, use: number) =>
+      connect<Own>(input, {
+        name: branch.name,
+        norm: (own) => norm.apply(normParams, own),
+        branch: (own) => branch.apply(block, own, context),
+        drop: (y) => drop(y, dropoutRate, context, use),
+      });
+    const [attended] = connected(x, attention, block.attentionNorm, 2 * layer + 1);
+    return connected(attended, feedForward, block.feedForwardNorm, 2 * layer + 2);
   };
-};
-
-const applyBlock = <Attention>(
-  block: TransformerBlockParams<Attention>,
-  x_BTD: Tensor,
-  { attend, activation, epsilon, norms }: TransformerBlockOptions<Attention>,
-): Tensor => {
-  const normed = (norm: NormParams, x: Tensor): Tensor => applyLayerNorm(norm, x, epsilon);
-  const residual = (name: string, norm: NormParams, x: Tensor, branch: (x: Tensor) => Tensor): Tensor =>
-    scope(name, () => (norms === "before" ? add(x, branch(normed(norm, x))) : normed(norm, add(x, branch(x)))));
-  const y_BTD = residual("attention", block.attentionNorm, x_BTD, (x) => attend(block.attention, x));
-  return residual("feed-forward", block.feedForwardNorm, y_BTD, (y) =>
-    project(block.down, activation(project(block.up, y))),
+  return blocks.reduce<Outputs<Further>>(
+    ([x, ...earlier], block, layer) => {
+      const [y, ...own] = scope(`block-${layer}`, () => run(() => applyBlock(block, layer, x), context.past));
+      return [y, ...earlier, ...own];
+    },
+    [x_BTD],
   );
 };
-
-/** Applies blocks in sequence: [B, T, D] to [B, T, D]. */
-export const applyTransformerBlocks = <Attention>(
-  blocks: readonly TransformerBlockParams<Attention>[],
-  x_BTD: Tensor,
-  options: TransformerBlockOptions<Attention>,
-  recompute: Recompute,
-  past?: Past,
-): Tensor =>
-  blocks.reduce(
-    (x, block, layer) => scope(`block-${layer}`, () => runBlock(recompute, () => applyBlock(block, x, options), past)),
-    x_BTD,
-  );

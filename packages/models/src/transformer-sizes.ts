@@ -1,5 +1,25 @@
 import { ArgumentError, formatShape, ShapeError, type Tensor } from "@skein/tensor-core";
 import { transformerDeviation } from "./projection.ts";
+import type { RecomputeOptions } from "./recompute.ts";
+
+/** Options of all transformers. */
+export interface TransformerOptions extends RecomputeOptions {
+  /** D, width of the hidden states. */
+  readonly width: number;
+  readonly numLayers: number;
+  /** H, number of attention heads; must divide the width. */
+  readonly numHeads: number;
+}
+
+/** Options of transformers with layer norms and two matrices per feed-forward layer: GPT-2, BERT, ViT. */
+export interface LayerNormTransformerOptions extends TransformerOptions {
+  /** F, hidden width of the feed-forward layers. Default: 4D. */
+  readonly hidden?: number;
+  /** Activation function of the feed-forward layers. Default: GELU, for GPT-2 in the tanh approximation. */
+  readonly activation?: (x: Tensor) => Tensor;
+  /** ε of the layer norms. Default: 1e-12, for GPT-2 1e-5. */
+  readonly epsilon?: number;
+}
 
 /**
  * Checks the number of heads.
@@ -14,15 +34,18 @@ export const requireDivisor = (model: string, numHeads: number, width: number): 
 
 /**
  * Checks the shape of tokens.
+ * @param cure What the user can do, for the error message.
  * @throws ShapeError unless the tokens are [B, T], with T up to the context length.
  */
-export const requireTokens = (model: string, tokens: Tensor, contextLength: number = Infinity): void => {
+export const requireTokens = (
+  model: string,
+  tokens: Tensor,
+  contextLength: number = Infinity,
+  cure = "cut or reshape the sequences",
+): void => {
   if (tokens.rank === 2 && tokens.shape[1]! <= contextLength) return;
   const limit = contextLength === Infinity ? "" : ` with T up to the context length ${contextLength}`;
-  throw new ShapeError(
-    model,
-    `tokens ${formatShape(tokens.shape)} do not fit: [B, T]${limit} is required; cut or reshape the sequences`,
-  );
+  throw new ShapeError(model, `tokens ${formatShape(tokens.shape)} do not fit: [B, T]${limit} is required; ${cure}`);
 };
 
 /**

@@ -16,43 +16,27 @@ import {
   slice,
   type Tensor,
 } from "@skein/tensor-core";
-import { applyAttention, type AttentionParams, initAttention } from "./attention-layer.ts";
+import { attentionBranch, attentionField, type AttentionParams } from "./attention-layer.ts";
+import { layerNormStack, type TransformerBlockParams } from "./layer-norm-stack.ts";
 import { type Affine, applyConv2d, initConv2d, pixels } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
 import { requireSizes } from "./require-sizes.ts";
-import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
+import type { NormParams } from "./normalisation.ts";
 import { initProjection, project, type Projection, transformerDeviation } from "./projection.ts";
-import type { Recompute } from "./recompute.ts";
-import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
-import { requireDivisor } from "./transformer-sizes.ts";
+import { applyBlocks, initBlocks } from "./transformer-block.ts";
+import { type LayerNormTransformerOptions, requireDivisor, residualDeviation } from "./transformer-sizes.ts";
 
 /** Sizes of a vision transformer and of the images that it processes. */
-export interface VitOptions {
+export interface VitOptions extends LayerNormTransformerOptions {
   /** Numbers of rows and columns of an image. Pixels beyond the last whole patch are ignored. */
   readonly imageSize: readonly [number, number];
   /** P, number of rows and of columns of a patch. */
   readonly patchSize: number;
   /** C, number of channels of the images. Default: 3. */
   readonly inputChannels?: number;
-  /** D, width of the hidden states. */
-  readonly width: number;
-  readonly numLayers: number;
-  /** H, number of attention heads; must divide the width. */
-  readonly numHeads: number;
-  /** F, hidden width of the feed-forward layers. Default: 4D. */
-  readonly hidden?: number;
   readonly numClasses: number;
   /** Whether query, key and value have biases. Default: true. */
   readonly inputBias?: boolean;
-  /** Activation function of the feed-forward layers. Default: GELU. */
-  readonly activation?: (x: Tensor) => Tensor;
-  /** ε of the layer norms. Default: 1e-12. */
-  readonly epsilon?: number;
-  /**
-   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
-   * recomputes the block (see `checkpoint`). Default: none.
-   */
-  readonly recompute?: Recompute;
 }
 
 /** Parameters of a vision transformer. */
@@ -101,7 +85,10 @@ export const vit = (options: VitOptions): Model<VitParams, EmptyState> => {
       `vit: a patch of ${patchSize} is larger than an image of ${rows}×${columns}; use smaller patches`,
     );
   const numPatches = Math.floor(rows / patchSize) * Math.floor(columns / patchSize);
-  const headWidth = width / numHeads;
+  const deviation = residualDeviation(numLayers);
+  const attention = attentionBranch({ width, numHeads, inputBias, outputBias: true, deviation });
+  const sizes = { width, numLayers, numHeads, hidden, activation, epsilon, recompute };
+  const stack = layerNormStack(sizes, attentionField(attention));
   const initialise = (key: Tensor, shape: readonly number[]): Tensor =>
     normal(key, shape, { deviation: transformerDeviation });
 
@@ -111,22 +98,13 @@ export const vit = (options: VitOptions): Model<VitParams, EmptyState> => {
         patches: initConv2d(foldIn(key, 0), [patchSize, patchSize, inputChannels, width], { initialise }),
         classToken: initialise(foldIn(key, 1), [1, 1, width]),
         positions: initialise(foldIn(key, 2), [1, numPatches + 1, width]),
-        blocks: Array.from({ length: numLayers }, (_, layer) =>
-          initTransformerBlock(foldIn(key, 4 + layer), { width, hidden, numLayers }, (own, deviation) =>
-            initAttention(
-              own,
-              { width, numHeads, numKeyHeads: numHeads, headWidth },
-              { inputs: inputBias, output: true },
-              deviation,
-            ),
-          ),
-        ),
-        finalNorm: initLayerNorm(width),
+        blocks: initBlocks(stack, key, 4),
+        finalNorm: stack.norm.init(),
         classifier: initProjection(foldIn(key, 3), [width, numClasses], { bias: true }),
       },
       state: {},
     }),
-    apply: (params, state, images) => {
+    apply: (params, state, images, { train }) => {
       const [numRows, ...size] = images.shape;
       if (formatShape(size) !== formatShape([rows, columns, inputChannels]))
         throw new ShapeError(
@@ -139,21 +117,11 @@ export const vit = (options: VitOptions): Model<VitParams, EmptyState> => {
         const token = broadcastTo(params.classToken, [numRows!, 1, width]);
         return add(concat([token, sequence], { dim: 1 }), params.positions);
       });
-      const x_BTD = applyTransformerBlocks(
-        params.blocks,
-        embedded_BTD,
-        {
-          attend: (attention, x) => applyAttention(attention, x, { headWidth }),
-          activation,
-          epsilon,
-          norms: "before",
-        },
-        recompute,
-      );
+      const [x_BTD] = applyBlocks(stack, params.blocks, embedded_BTD, { train });
       return [
         scope("head", () => {
           const first_BD = reshape(slice(x_BTD, [0, 0], [numRows!, 1]), [numRows!, width]);
-          return project(params.classifier, applyLayerNorm(params.finalNorm, first_BD, epsilon));
+          return project(params.classifier, stack.norm.apply(params.finalNorm, first_BD));
         }),
         state,
       ];

@@ -21,7 +21,7 @@ import {
 import { uniformArray } from "@skein/testing";
 import { describe, expect, test } from "vitest";
 import { type FeedForwardLayer, gpt, type GptOptions, type LabelledBatch, type Model } from "../src/index.ts";
-import { onMesh, type Ranks, rowsOf, wholeTree } from "./tensor-ranks.ts";
+import { expectSame, onMesh, type Ranks, rowsOf, wholeTree } from "./tensor-ranks.ts";
 
 const small = { vocabulary: 11, contextLength: 8, width: 16, numLayers: 2, numHeads: 4, hidden: 12 } as const;
 const batchSize = 4;
@@ -30,19 +30,6 @@ const inputs = uniformArray([batchSize, length], 0, 11, 3, "i32");
 const labels = uniformArray([batchSize, length], 0, 11, 4, "i32");
 const key = randomKey(5);
 const dropKey = randomKey(9);
-
-/** Compares arrays by path, relative to the scale of each array, because some gradients are about 1e-6. */
-const expectSame = (own: ReadonlyMap<string, NdArray>, wanted: ReadonlyMap<string, NdArray>): void => {
-  expect([...own.keys()]).toEqual([...wanted.keys()]);
-  for (const [path, array] of wanted) {
-    const [numbers, expected] = [own.get(path)!.toNumbers(), array.toNumbers()];
-    expect(own.get(path)!.shape, path).toEqual(array.shape);
-    const scale = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-    numbers.forEach((value, i) =>
-      expect(Math.abs(value - expected[i]!) / (scale || 1), `${path} ${i}`).toBeLessThan(1e-6),
-    );
-  }
-};
 
 type Step = (
   key: Tensor,

@@ -1,5 +1,6 @@
 import { flattenTree, leafPaths, type MapTree, type Mesh, NdArray, type Tensor } from "@skein/tensor-core";
 import { runOnRanks } from "@skein/testing";
+import { expect } from "vitest";
 import type { Model } from "../src/index.ts";
 
 /**
@@ -94,4 +95,17 @@ export const wholeTree = (
       return [path, beside(parts, shard.dim)];
     }),
   );
+};
+
+/** Compares arrays by path, relative to the scale of each array, because some gradients are about 1e-6. */
+export const expectSame = (own: ReadonlyMap<string, NdArray>, wanted: ReadonlyMap<string, NdArray>): void => {
+  expect([...own.keys()]).toEqual([...wanted.keys()]);
+  for (const [path, array] of wanted) {
+    const [numbers, expected] = [own.get(path)!.toNumbers(), array.toNumbers()];
+    expect(own.get(path)!.shape, path).toEqual(array.shape);
+    const scale = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    numbers.forEach((value, i) =>
+      expect(Math.abs(value - expected[i]!) / (scale || 1), `${path} ${i}`).toBeLessThan(1e-6),
+    );
+  }
 };

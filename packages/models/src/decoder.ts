@@ -1,0 +1,88 @@
+// Shapes: B batch, T positions, D width, V vocabulary.
+import { type EmptyState, scope, type Tensor } from "@skein/tensor-core";
+import { labelledModel, type Model } from "./model.ts";
+import type { Outputs } from "./residual-connection.ts";
+import {
+  type EmbeddingOptions,
+  type EmbeddingParams,
+  embedTokens,
+  initTokens,
+  tokenLogits,
+} from "./token-embedding.ts";
+import {
+  applyBlocks,
+  type BlockContext,
+  type BlockParams,
+  type BlockStack,
+  initBlocks,
+  stackDefaults,
+} from "./transformer-block.ts";
+
+/** Parameters of a decoder. */
+export interface DecoderParams extends EmbeddingParams {
+  readonly blocks: readonly BlockParams[];
+  readonly finalNorm: unknown;
+}
+
+/**
+ * Parts of a decoder-only transformer: embedding, blocks of norm, attention, norm and feed-forward branch, final norm,
+ * head. No part depends on parallelism. `tensorParallelDecoder`, `expertDecoder` and `recomputed` replace parts.
+ *
+ * @typeParam Further Further results of the branches.
+ */
+export interface DecoderParts<Params extends DecoderParams = DecoderParams, State = EmptyState, Further = never>
+  extends BlockStack<Params["blocks"][number], Further> {
+  /** Throws unless the model accepts the tokens. */
+  requireTokens(tokens: Tensor): void;
+  readonly embedding: EmbeddingOptions;
+  /** Number that is folded into the key of the model for the first block; other blocks have the next numbers. */
+  readonly firstBlockKey: number;
+  /** Selects the positions of the hidden states. @param x All positions, along `dim`. */
+  ownPositions(x: Tensor, dim: number): Tensor;
+  /** Selects the positions of the logits from the hidden states. */
+  headPositions(x_BTD: Tensor): Tensor;
+  /** State of the blocks: its initial value, and the value after a call. Absent: the state of the model is empty. */
+  readonly states?: { init(key: Tensor): State; next(further: readonly Further[]): State };
+}
+
+/** Defaults of the parts: all positions, and the defaults of a stack of blocks. */
+export const decoderDefaults: typeof stackDefaults & Pick<DecoderParts, "ownPositions" | "headPositions"> = {
+  ...stackDefaults,
+  ownPositions: (x) => x,
+  headPositions: (x) => x,
+};
+
+/** Applies embedding and blocks: tokens [B, T] to [B, T, D]. Returns also the further results of all branches. */
+export const applyTrunk = <Params extends DecoderParams, State, Further>(
+  parts: DecoderParts<Params, State, Further>,
+  params: Params,
+  tokens_BT: Tensor,
+  context: BlockContext,
+): Outputs<Further> => {
+  parts.requireTokens(tokens_BT);
+  const x_BTD = scope("embedding", () =>
+    parts.drop(embedTokens(params, tokens_BT, context.past, parts.ownPositions), parts.dropoutRate, context, 0),
+  );
+  return applyBlocks(parts, params.blocks, x_BTD, context);
+};
+
+/** Makes a model from parts. */
+export const decoder = <Params extends DecoderParams, State = EmptyState, Further = never>(
+  parts: DecoderParts<Params, State, Further>,
+): Model<Params, State> =>
+  labelledModel({
+    init: (key) => {
+      const params: DecoderParams = {
+        ...initTokens(key, parts.embedding),
+        blocks: initBlocks(parts, key, parts.firstBlockKey),
+        finalNorm: parts.norm.init(),
+      };
+      return { params: params as Params, state: parts.states?.init(key) ?? ({} as State) };
+    },
+    apply: (params, state, tokens_BT, context) => {
+      const [x_BTD, ...further] = applyTrunk(parts, params, tokens_BT, { ...context, state });
+      const own_BTD = parts.headPositions(x_BTD);
+      const logits_BTV = scope("head", () => tokenLogits(params, parts.norm.apply(params.finalNorm, own_BTD)));
+      return [logits_BTV, parts.states?.next(further) ?? state];
+    },
+  });
