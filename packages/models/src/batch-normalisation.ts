@@ -20,7 +20,7 @@ export interface BatchNormState {
   readonly variance: Tensor;
 }
 
-/** Weight of the statistics of the current batch in the running statistics; default value of PyTorch. */
+/** Weight of the current batch in the running statistics; PyTorch's default. */
 const momentum = 0.1;
 
 /** Returns gain 1, shift 0, running mean 0 and running variance 1 for inputs [..., channels]. */

@@ -53,8 +53,8 @@ export interface BertOptions extends LayerNormTransformerOptions {
   readonly numSegments?: number;
   readonly head: BertHead;
   /**
-   * Padding token at the end of rows. Positions after the last token of a row that is not padding are masked. Absent:
-   * all positions are used.
+   * Padding token at the end of rows. Positions after the last non-padding token of a row are masked. Absent: all
+   * positions are used.
    */
   readonly padding?: number;
 }
@@ -76,9 +76,9 @@ export interface BertParams {
 }
 
 /**
- * BERT: a bidirectional encoder with layer norm after each branch and biases everywhere. Inputs are tokens, i32 [B, T],
- * or tokens and their segments, [B, 2, T]; without segments all tokens are in segment 0. Labels are the original tokens
- * at masked positions and −100 elsewhere, [B, T], or classes [B].
+ * BERT: a bidirectional encoder with layer norm after each branch and a bias in every layer. Inputs are tokens, i32 [B,
+ * T], or tokens and their segments, [B, 2, T]; without segments all tokens are in segment 0. Labels are the original
+ * tokens at masked positions and −100 elsewhere, [B, T], or classes [B].
  *
  * Parameters of the encoder: `(V + T + S)·D + 2D + L·(4D² + 2DF + 9D + F)`. Forward flops per token: about twice the
  * matrix parameters, plus `4·T·D` per layer for attention.
@@ -178,6 +178,6 @@ const tokensAndSegments = (inputs: Tensor): readonly [tokens_BT: Tensor, segment
   return [part(0), part(1)];
 };
 
-/** Returns the number of positions of each row up to its last token that is not padding, i32 [B]. */
+/** Returns the number of positions of each row up to the last non-padding token, i32 [B]. */
 const lengthsBefore = (tokens_BT: Tensor, padding: number): Tensor =>
   reduceMax(where(notEqual(tokens_BT, padding), add(arange(tokens_BT.shape[1]!), 1), 0), { dims: 1 });

@@ -20,8 +20,8 @@ const describe = (value: unknown, rule: string): readonly [what: string, cure: s
  * @param outputs Name of the first result in error messages. The name `logits` requires a single tensor; other outputs
  * may be a tree.
  * @returns a function that throws an ArgumentError if the result of `apply` is not a pair of outputs and state. The
- * stack of the error is that of the call to `checkedApply`, where the model was created, because the faulty function
- * has already returned.
+ * stack of the error shows the call of `checkedApply`, which created the model, because the faulty function has already
+ * returned.
  */
 export const checkedApply = <Args extends readonly unknown[], Result>(
   apply: (...args: Args) => Result,

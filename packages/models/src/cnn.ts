@@ -52,8 +52,8 @@ export const cnn = (options: CnnOptions = {}): Model<CnnParams, EmptyState> => {
     dropoutRate = 0,
   } = options;
   const flatSize = Math.floor(imageSize[0] / 4) * Math.floor(imageSize[1] / 4) * channels[1];
-  // Pooling precedes bias and ReLU: bias and ReLU are monotone, so the result is the same, and they process a quarter
-  // of the values.
+  // Pooling precedes bias and ReLU. Bias and ReLU are monotone, so the result is the same, and only a quarter of the
+  // values are processed.
   const block = ({ weight, bias }: Affine, x: Tensor): Tensor =>
     relu(add(maxPool2d(conv2d(x, weight, { padding: "same" }), { window: 2 }), bias));
   return labelledModel({

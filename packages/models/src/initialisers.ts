@@ -1,8 +1,8 @@
 import { elementCount, normal, type Shape, type Tensor, uniform } from "@skein/tensor-core";
 
 /**
- * Returns the number of inputs per output (fanIn) and of outputs per input (fanOut) of a weight: dense [in, out] or
- * kernel [height, width, in, out].
+ * Returns the number of inputs per output (fanIn) and the number of outputs per input (fanOut) for a weight shape:
+ * dense [in, out] or kernel [height, width, in, out].
  */
 export const fans = (shape: Shape): { readonly fanIn: number; readonly fanOut: number } => {
   const [numIn, numOut] = [shape.at(-2) ?? 1, shape.at(-1) ?? 1];
@@ -29,7 +29,7 @@ export const glorotUniform = (key: Tensor, shape: Shape): Tensor => {
 
 /**
  * Draws small normal weights for the last layer, with standard deviation 0.01. All classes are then about equally
- * likely at the start, the first loss is log(classes), and training does not have to correct random confident
- * predictions first. The VGG classifiers in torchvision use the same value.
+ * likely at the start, the first loss is log(classes), and training does not first have to correct confident random
+ * predictions. The VGG classifiers in torchvision use the same value.
  */
 export const headNormal = (key: Tensor, shape: Shape): Tensor => normal(key, shape, { deviation: 0.01 });

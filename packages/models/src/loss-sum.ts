@@ -3,10 +3,10 @@ import { constantOf } from "@skein/tensor-core/backend";
 
 /**
  * The loss of a batch as a sum and a count. Sums and counts are added over ranks and microbatches, and the total sum is
- * divided by the total count, so that each unmasked row has the same weight however the batch is divided.
+ * divided by the total count, so that each unmasked row has the same weight, no matter how the batch is divided.
  */
 export interface LossSum {
-  /** Sum of the losses of unmasked rows, f32 scalar. Masked rows contribute neither a value nor a gradient. */
+  /** Sum of the losses of unmasked rows, f32 scalar. Masked rows do not contribute to the sum or the gradient. */
   readonly sum: Tensor;
   /** Number of unmasked rows, or sum of their weights, f32 scalar, 0 or more. No gradient flows through the count. */
   readonly count: Tensor;
@@ -25,7 +25,7 @@ export const divideOrZero = (sum: Tensor, count: Tensor): Tensor => divide(sum, 
 
 /**
  * Returns the mean loss of a batch, `sum / count + auxiliary`, f32 scalar. If all rows are masked, the result is
- * `auxiliary`, or 0 without it.
+ * `auxiliary`, or 0 if `auxiliary` is absent.
  */
 const meanLoss = ({ sum, count, auxiliary }: LossSum): Tensor => {
   const known = constantOf(count);

@@ -14,8 +14,8 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Results of the evaluation of a batch: f32 scalars, each a sum over the unmasked rows of the batch, which the caller
- * adds over batches and ranks. A model may have named sums in addition to the two required sums.
+ * Evaluation results of a batch: f32 scalars, each a sum over the unmasked rows. The caller adds the sums over batches
+ * and ranks. A model may have named sums in addition to the two required sums.
  */
 export interface Sums {
   /** Sum of the losses over unmasked rows; in nats for cross-entropy. */
@@ -25,9 +25,7 @@ export interface Sums {
   readonly [name: string]: Tensor;
 }
 
-/**
- * A metric: the ratio of two of the sums that a model returns, after both have been added over the whole evaluation.
- */
+/** Metric: the ratio of two sums that a model returns, computed after both sums are added over the whole evaluation. */
 export interface Ratio {
   readonly sum: string;
   /** Name of the sum to divide by; `count` for a mean. */
@@ -36,7 +34,7 @@ export interface Ratio {
 
 /** Sums over classified rows. To get means, divide by `count` after adding the sums of all batches. */
 export interface Metrics extends Sums {
-  /** Number of rows whose largest logit is that of the label, f32 scalar. */
+  /** Number of rows whose largest logit belongs to the label, f32 scalar. */
   readonly correct: Tensor;
 }
 

@@ -19,7 +19,7 @@ export interface RunContext {
   readonly past?: Past;
   /**
    * Label smoothing: fraction of the target probability that the training loss spreads over all classes, 0 to 1.
-   * Default: the model's own setting, which is 0 by default.
+   * Default: the setting of the model, which is 0 unless given.
    */
   readonly labelSmoothing?: number;
   /** State of the whole batch. Set for microbatches if the model has `needsWhole`. */
@@ -43,7 +43,9 @@ export interface LabelledBatch {
   readonly mask?: Tensor;
 }
 
-/** Type of the inputs of a model: that of the batch's field `inputs` if it exists; if not, that of the whole batch. */
+/**
+ * Input type of a model: the type of the batch's field `inputs` if the field exists; otherwise, the type of the batch.
+ */
 export type InputsOf<Batch> = Batch extends { readonly inputs: infer Inputs } ? Inputs : Batch;
 
 /**
@@ -66,7 +68,7 @@ export interface Model<
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /**
    * Forward pass. Returns the outputs, such as logits f32 [..., classes] or a tree of tensors, and the new state.
-   * `apply` must not depend on the labels, because metrics and exports use it as the forward pass.
+   * `apply` must not depend on the labels, because metrics and exports use `apply` as the forward pass.
    */
   apply(
     params: Params,
@@ -96,7 +98,7 @@ export interface Model<
    * microbatch, as for the running statistics of batch normalization.
    */
   joinParts?(parts: MicrobatchStates<State>): State;
-  /** Returns sums over the unmasked rows. The caller adds them over batches and ranks. */
+  /** Returns sums over the unmasked rows. The caller adds the sums over batches and ranks. */
   evaluate(params: Params, state: State, batch: Batch): Totals;
   /**
    * Metrics in addition to the loss and, for classifiers, the accuracy, by name: ratios of sums returned by `evaluate`.
@@ -104,8 +106,8 @@ export interface Model<
    */
   readonly metrics?: Readonly<Record<string, Ratio>>;
   /**
-   * Sharding of the parameters. Each rank along a mesh axis has a part, and all functions receive and return the part
-   * of the rank that is traced. Absent: every rank has all parameters.
+   * Sharding of the parameters. Each rank along a mesh axis has a shard, and all functions receive and return the shard
+   * of the traced rank. Absent: every rank has all parameters.
    */
   readonly sharding?: Sharding;
   /**
@@ -140,8 +142,8 @@ export interface LogitsFacts {
 /** Layers of experts in a model. */
 export interface ModelExperts<Params = unknown, State = unknown> {
   /**
-   * Layers in the order of the results of `choices`: scope of each layer, and its paths in the trees of parameters and
-   * state.
+   * Layers, in the order in which `choices` returns results: scope, path in the parameter tree, and path in the state
+   * tree.
    */
   readonly layers: readonly { readonly name: string; readonly params: string; readonly state: string }[];
   /**
@@ -156,8 +158,8 @@ export interface ModelExperts<Params = unknown, State = unknown> {
 
 export interface LossOptions {
   /**
-   * Label smoothing during training: fraction of the target probability to spread over all classes, 0 to 1. A call may
-   * override it in its context. `evaluate` does not smooth. Default: 0.
+   * Label smoothing during training: fraction of the target probability to spread over all classes, 0 to 1.
+   * `RunContext.labelSmoothing` overrides this value. `evaluate` does not smooth. Default: 0.
    */
   readonly labelSmoothing?: number;
   /** Label of rows to exclude from loss and metrics. Absent: no label is excluded. */

@@ -27,8 +27,8 @@ export interface ResNetOptions extends RecomputeOptions {
    */
   readonly stem?: "small" | "large";
   /**
-   * Number of output channels of the stem. Default: the number of channels of the first stage, or a quarter of it with
-   * bottleneck blocks.
+   * Number of output channels of the stem. Default: the number of channels of the first stage, or a quarter of that
+   * number with bottleneck blocks.
    */
   readonly stemChannels?: number;
   /**
@@ -40,7 +40,7 @@ export interface ResNetOptions extends RecomputeOptions {
   readonly channels: readonly number[];
   /** Number of blocks in each stage. Default: 2 in each stage. */
   readonly depths?: readonly number[];
-  /** Whether the first stage also halves the number of rows and columns. Default: false. */
+  /** Whether the first stage also halves the number of rows and columns, like all later stages. Default: false. */
   readonly strideInFirstStage?: boolean;
 }
 
@@ -150,8 +150,8 @@ const applyBlock = (
     );
     return [y, { [name]: next }];
   };
-  // The 3×3 convolution has the stride, as in all later implementations; in the paper the first convolution has the
-  // stride.
+  // In a bottleneck block, the 3×3 convolution has the stride, as in all later implementations. In the paper, the first
+  // convolution has the stride.
   const isBasic = params.conv3 === undefined;
   const [y, first] = apply("conv1", x, isBasic ? stride : 1);
   const [z, second] = apply("conv2", y, isBasic ? 1 : stride, relu);

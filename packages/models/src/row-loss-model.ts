@@ -11,7 +11,7 @@ interface AnyBatch {
 }
 
 /**
- * Returns the inputs of a model: the batch's field `inputs` if it exists, if not, all fields except `mask`.
+ * Returns the inputs of a model: the batch's field `inputs` if the field exists; otherwise, all fields except `mask`.
  *
  * @example const [outputs] = model.apply(params, state, inputsOf(batch), { train: false });
  */
@@ -35,11 +35,14 @@ export interface RowLosses<Params, State, Batch, Outputs> {
    */
   weights?(batch: Batch): Tensor;
   /**
-   * Returns additional values of each row, [B] or [B, …], by name. Their sums can be used in `metrics`. Absent: no
-   * additional values.
+   * Returns additional values of each row, [B] or [B, …], by name. The sums of these values can be used in `metrics`.
+   * Absent: no additional values.
    */
   rows?(outputs: Outputs, batch: Batch): Readonly<Record<string, Tensor>>;
-  /** Metrics by name: ratios of sums of the values of `rows`, `lossSum` and `count`. Default: no metrics. */
+  /**
+   * Metrics by name: ratios of two sums. The available sums are `lossSum`, `count`, and the sum of each value that
+   * `rows` returns. Default: no metrics.
+   */
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 

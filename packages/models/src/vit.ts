@@ -1,5 +1,5 @@
-// Shapes: B batch, T patches and the class token, D width, H heads, F hidden width of the feed-forward layers, P number
-// of rows and of columns of a patch, C channels.
+// Shapes: B batch, T patches and the class token, D width, H heads, F hidden width of the feed-forward layers, P height
+// and width of a patch, C channels.
 import {
   add,
   ArgumentError,
@@ -30,7 +30,7 @@ import { type LayerNormTransformerOptions, requireDivisor, residualDeviation } f
 export interface VitOptions extends LayerNormTransformerOptions {
   /** Numbers of rows and columns of an image. Pixels beyond the last whole patch are ignored. */
   readonly imageSize: readonly [number, number];
-  /** P, number of rows and of columns of a patch. */
+  /** P, height and width of a patch in pixels. */
   readonly patchSize: number;
   /** C, number of channels of the images. Default: 3. */
   readonly inputChannels?: number;
@@ -53,11 +53,11 @@ export interface VitParams {
 }
 
 /**
- * Vision transformer: an image is a sequence of patches that follows a class token, whose final hidden state predicts
- * the class. Inputs [B, rows, columns, C], f32 or bytes, with `imageSize` rows and columns.
+ * Vision transformer: the input sequence is a class token, followed by the patches of the image. The final hidden state
+ * of the class token predicts the class. Inputs [B, rows, columns, C], f32 or bytes, with `imageSize` rows and columns.
  *
  * Parameters: `P²CD + D + D + TD + L·(4D² + 2DF + 9D + F) + 2D + classes·(D + 1)`; 86,567,656 for the base model with
- * patches of 16.
+ * 16×16 patches.
  *
  * @throws ArgumentError if sizes are not positive integers, the heads do not divide the width, or a patch is larger
  * than an image.

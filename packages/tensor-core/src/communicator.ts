@@ -26,7 +26,7 @@ export type Reduction = "sum" | "max" | "min";
  * | all-gather | n elements | P·n elements, in rank order |
  * | all-to-all | P·n elements | P·n elements: chunk r is received from rank r |
  * | broadcast | n elements | n elements, equal to the input of rank `root` |
- * | reduce | n elements | n elements: the reduction on rank `root`, zeros on all others |
+ * | reduce | n elements | n elements: the reduction on rank `root`, zeros on all other ranks |
  * | send-receive | n elements for rank `to`, if given | n elements from rank `from`; zeros if absent |
  * | barrier | empty | empty |
  */
@@ -58,18 +58,18 @@ export interface CollectiveRequest {
 
 /**
  * Row counts of a ragged collective. `input` and `output` have full length: chunks of `capacity` rows. Rows of a chunk
- * beyond its count are not sent; the receiver fills them with zeros.
+ * beyond the count are not sent; the receiver fills these rows with zeros.
  */
 export interface RaggedRows {
   /** Rows per chunk; equal on all ranks. */
   readonly capacity: number;
-  /** Number of rows to send, i32: one per peer (all-to-all), or a single one (all-gather). */
+  /** Number of rows to send, i32: one number per peer (all-to-all), or a single number (all-gather). */
   readonly rows: Uint8Array;
   /** Number of rows received from each rank, i32[P]; written by the collective. */
   readonly receivedRows: Uint8Array;
 }
 
-/** A collective in progress. Opaque; wait for it exactly once. */
+/** Handle of a collective in progress. Opaque; must be passed to `wait` exactly once. */
 export interface CollectiveHandle {
   readonly id: number;
 }
@@ -91,8 +91,8 @@ export interface Communicator {
    */
   wait(handle: CollectiveHandle): void | Promise<void>;
   /**
-   * Name of the algorithm that processed a request, for traces. Call directly after `wait`; later the name may be
-   * forgotten. `undefined` if the name is unknown.
+   * Name of the algorithm that processed a request, for traces. Call directly after `wait`, because the communicator
+   * may discard the name later. `undefined` if the name is unknown.
    */
   algorithmOf?(handle: CollectiveHandle): string | undefined;
   /** Number of payload bytes sent by this rank to other ranks so far, excluding `exchangeTexts`. */
@@ -107,9 +107,9 @@ export interface Communicator {
    */
   exchangeTexts(text: string): readonly string[] | Promise<readonly string[]>;
   /**
-   * Create a communicator for the part of `partition` that contains this rank; group order is the order of that part.
-   * Collective call: all ranks of this group must pass the same partition and name; otherwise all ranks throw, and the
-   * error names the rank that differs.
+   * Create a communicator for the list in `partition` that contains this rank. The list is in group order. Collective
+   * call: all ranks of this group must pass the same partition and name; otherwise all ranks throw, and the error names
+   * the rank that differs.
    *
    * @param partition Disjoint lists of ranks of this group; each rank is in exactly one list.
    * @param name Group name for error messages: the mesh axis.

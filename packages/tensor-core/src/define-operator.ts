@@ -12,7 +12,8 @@ import { interpretWorld } from "./reference/interpret.ts";
 import { byteLength, elementCount, type TensorSpec } from "./shape.ts";
 
 /**
- * List with one item per result of an operator. Its length is known to the compiler if the definition returns a tuple.
+ * List with one item per result of an operator. The list length is known to the compiler if the definition returns a
+ * tuple.
  */
 type PerResult<Results extends readonly unknown[], Item> = { readonly [K in keyof Results]: Item };
 
@@ -28,8 +29,8 @@ export interface OperatorDefinition<P extends Params, Results extends readonly u
   /** Shape rule: dtype and shape of each result. Throws if the operands are invalid. */
   readonly infer?: (inputs: readonly TensorSpec[], params: P) => PerResult<Results, TensorSpec>;
   /**
-   * The operator as a traced function of other operators; a backend without a kernel for this operator runs the
-   * composition. May contain collectives and users' operators, except itself.
+   * Traced function that computes the operator from other operators. A backend without a kernel for this operator runs
+   * the composition. May contain collectives and users' operators, except itself.
    */
   readonly composition?: (inputs: readonly Tensor[], params: P) => PerResult<Results, Tensor>;
   /**
@@ -42,7 +43,7 @@ export interface OperatorDefinition<P extends Params, Results extends readonly u
    * read once and each result written once.
    */
   readonly cost?: (inputs: readonly TensorSpec[], outputs: readonly TensorSpec[], params: P) => Cost;
-  /** Reference implementation in f64, slow and exact: data of each result. Default: the composition in f64. */
+  /** Slow, exact reference implementation in f64; returns the data of each result. Default: the composition in f64. */
   readonly reference?: (
     inputs: readonly ReferenceArray[],
     params: P,
@@ -53,7 +54,7 @@ export interface OperatorDefinition<P extends Params, Results extends readonly u
 /** A user's operator: call it on symbolic tensors inside a traced function. */
 export interface DefinedOperator<P extends Params, Results extends readonly unknown[]> {
   (inputs: readonly Tensor[], ...params: Params extends P ? [params?: P] : [params: P]): PerResult<Results, Tensor>;
-  /** The operator record that the system uses. Kernels are registered under `operator.name`. */
+  /** Operator record for passes and backends. Kernels are registered under `operator.name`. */
   readonly operator: Operator;
 }
 
@@ -178,8 +179,8 @@ const completeDefinition = (definition: OperatorDefinition<Params, readonly unkn
  * Passes rely on two properties. Results depend on operands and parameters alone, so equal nodes are merged and unused
  * nodes are removed. Results are new values: not views of operands, and not written over operands.
  *
- * @returns A function of a list of tensors and plain parameters, for use inside traced functions. Graphs carry the
- * definition; `withOperators` restores the definitions in a graph that was saved as data.
+ * @returns A function that takes a list of tensors and plain parameters, for use inside traced functions. Graphs carry
+ * the definition; `withOperators` restores the definitions in a graph that was saved as data.
  * @throws ArgumentError if the name is not `owner/name`, OperatorError if the definition is incomplete. The returned
  * function throws OperatorError if the definition violates its contract; compiling a graph can throw the same error.
  * @example

@@ -26,8 +26,8 @@ const allowedEdits = (candidate: string): number => Math.max(1, Math.floor(candi
 
 /**
  * Return the known word that the user probably meant: the word with the smallest edit distance, if the distance is at
- * most a third of that word's length, or 1. Undefined if no word is near enough. Cost: bounded by `known`, independent
- * of the length of `word`.
+ * most a third of that word's length, or 1. Undefined if no known word is that similar. Cost: bounded by `known`,
+ * independent of the length of `word`.
  *
  * @example
  * ```ts

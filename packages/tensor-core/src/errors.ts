@@ -1,6 +1,6 @@
 /**
- * Class of an error by its cure: "user": the caller must change the call; "environment": retry or rebuild; "invariant":
- * a bug that Skein's developers must fix.
+ * Category of an error, by the action that the error requires. "user": the caller must change the call. "environment":
+ * retry or rebuild. "invariant": a bug that Skein's developers must fix.
  */
 export type ErrorKind = "user" | "environment" | "invariant";
 

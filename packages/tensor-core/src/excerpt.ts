@@ -7,8 +7,8 @@ const defaultCharacters = 60;
 const quote = (text: string): string => visibleLine(JSON.stringify(text));
 
 /**
- * Format a value of unknown origin for a message: as JSON on one line, cut after `most` characters. The value may have
- * any size and depth, and may contain cycles.
+ * Format a value of unknown origin for a message: as JSON on one line, shortened to at most `most` characters. The
+ * value may have any size and depth, and may contain cycles.
  *
  * Cost: O(most), except for an object: all its keys are enumerated first.
  * @example

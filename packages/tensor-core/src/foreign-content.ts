@@ -192,11 +192,11 @@ const enoughCharacters = 64;
 const isAscii = (byte: number): boolean => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d);
 
 /**
- * Detect by its first bytes that a file does not have the expected content.
+ * Detect from the first bytes of a file that the file does not have the expected content.
  *
  * @param head First `headBytes` bytes of the file, or the whole file if the file is shorter.
- * @returns A description of the actual content, with a cure: the rest of a sentence that begins with the file name.
- * Undefined if the file may have the expected content.
+ * @returns A description of the actual content, with a cure. The text completes a sentence that begins with the file
+ * name. Undefined if the file may have the expected content.
  */
 export const foreignContent = (head: Uint8Array, holds: FileContent): string | undefined => {
   const { noun, takes = [], isText = false, isRaw = false }: Content = contents[holds];

@@ -23,8 +23,8 @@ export interface JitOptions {
   /** Number of ranks along each mesh axis. Default: the sizes of `communicators`. */
   readonly mesh?: Mesh;
   /**
-   * Mesh coordinates of the rank that the function is traced for; `meshCoordinate` returns them. Default: the ranks of
-   * `communicators`.
+   * Mesh coordinates of the rank that the function is traced for; `meshCoordinate` returns these coordinates. Default:
+   * the ranks of `communicators`.
    */
   readonly place?: MeshCoordinates;
   readonly communicators?: Communicators;
@@ -76,8 +76,8 @@ const releaseEntry = ({ executable }: CacheEntry): void => {
 
 /**
  * Compile a plain function over trees of tensors for a backend. The function is traced once per input signature (tree
- * structure, dtypes, shapes); later calls run the compiled graph. It is compiled again only after `maxExecutables`
- * calls with other signatures.
+ * structure, dtypes, shapes); later calls run the compiled graph. A signature is compiled again only after calls with
+ * `maxExecutables` other signatures.
  *
  * @returns An async function that accepts arrays and returns device arrays. Host arrays are uploaded before the run and
  * freed after the run. The caller owns the returned arrays. With communicators of more than one rank, all ranks of the

@@ -3,8 +3,8 @@ import { ArgumentError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
 
 /**
- * Names of all options of a function; the type rejects an incomplete list. List first the option whose value callers
- * most often pass without an options object.
+ * Names of all options of a function; the type rejects an incomplete list. The first name must be the option whose
+ * value callers most often pass without an options object, because error messages suggest the first name.
  */
 export type OptionNames<Options> = { readonly [name in keyof Required<Options>]: true };
 

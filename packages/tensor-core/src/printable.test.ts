@@ -36,7 +36,7 @@ describe("JavaScript operators throw with the functions to use instead", () => {
     ["+", (x) => x + 1],
     ["*", (x) => (x as number) * 2],
     ["-", (x) => -x],
-    ["==", (x) => x == 2], // oxlint-disable-line eqeqeq -- it is what is tested
+    ["==", (x) => x == 2], // oxlint-disable-line eqeqeq -- this operator is tested
     [">", (x) => x > 0],
     ["number", (x) => Number(x)],
     ["Math", (x) => Math.max(x, 0)],
@@ -53,7 +53,7 @@ describe("JavaScript operators throw with the functions to use instead", () => {
 
   test("but a check for undefined and identity do not throw", () => {
     const [one, other]: readonly unknown[] = [tensor, device];
-    // oxlint-disable-next-line eqeqeq -- it is what is tested
+    // oxlint-disable-next-line eqeqeq -- this operator is tested
     expect([one == null, one == other, one == tensor]).toEqual([false, false, true]);
   });
 });

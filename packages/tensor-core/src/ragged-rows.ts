@@ -7,7 +7,7 @@ export const readRowCounts = (bytes: Uint8Array): number[] => [...new Int32Array
  * Check the row counts of a rank's send request.
  *
  * @param counts Number of rows to send: one count per peer, or a single count for all peers.
- * @throws ArgumentError if a count is negative or above `capacity`. The message has the rank, the count and the
+ * @throws ArgumentError if a count is negative or above `capacity`. The message contains the rank, the count and the
  * capacity.
  */
 export const checkRowCounts = (kind: string, rank: number, counts: readonly number[], capacity: number): void => {

@@ -6,7 +6,7 @@ const parity = 0x1bd11bda;
 
 /**
  * Threefry2x32 with 20 rounds: a counter-based random number generator that passes the usual statistical test suites.
- * Returns the same two words on the host as the kernels on a device.
+ * The kernels of all devices return the same two words as this host function.
  *
  * @param key Two 32-bit words. @param counter Two 32-bit words.
  * Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.

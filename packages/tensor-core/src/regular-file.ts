@@ -16,7 +16,7 @@ interface FileSystem<Facts extends Stats = Stats> {
   closeSync(file: number): void;
 }
 
-/** Expected content of a file, and error reporting of its reader. */
+/** Expected content of a file, and the error to throw if the file cannot be read. */
 interface FileRules {
   /** Kind of content that the file must have. */
   readonly holds: FileContent;
@@ -26,7 +26,7 @@ interface FileRules {
   readonly fault: (message: string, options?: ErrorOptions) => Error;
 }
 
-/** An open regular file. */
+/** Open regular file. */
 interface RegularFile {
   /** File descriptor. */
   readonly file: number;
@@ -51,7 +51,7 @@ const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: nu
  *
  * @param followsLinks Whether the last path component may be a symbolic link. Default: true.
  * @returns A file descriptor, which the caller must close, and the file's stats.
- * @throws The system's error, or an Error whose message completes "cannot be read (…)".
+ * @throws The system's error, or an Error with the message "it is no regular file".
  */
 export const openIfRegular = <Facts extends Stats>(
   { constants, openSync, fstatSync, closeSync }: Omit<FileSystem<Facts>, "readSync">,
@@ -105,7 +105,7 @@ const maxTextBytes = 2 ** 29 - 24;
 /**
  * Read a whole UTF-8 file, opened with `openCheckedFile`, and remove the byte order mark.
  *
- * @throws the error that `rules.fault` creates; for invalid UTF-8, the message has the offset of the first invalid
+ * @throws the error that `rules.fault` creates; for invalid UTF-8, the message contains the offset of the first invalid
  * byte.
  */
 export const readRegularText = (fs: FileSystem, path: string, rules: FileRules): string => {

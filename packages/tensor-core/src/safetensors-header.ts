@@ -22,12 +22,12 @@ export interface DescribedTensor {
 }
 
 interface ParsedHeader {
-  /** Header entry of each tensor by name, in header order. */
+  /** Header entries by tensor name, in header order. */
   readonly tensors: ReadonlyMap<string, DescribedTensor>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Maximum number of header characters after a fault that an error message shows. */
+/** Maximum number of header characters that an error message shows, beginning at the fault. */
 const excerptCharacters = 40;
 
 const [quotation, backslash, zero, nine] = [0x22, 0x5c, 0x30, 0x39];
@@ -59,7 +59,7 @@ class HeaderReader {
     }
   }
 
-  /** Consume the next character if it equals `character`. Returns whether it does. */
+  /** Consume the next character if it equals `character`. Returns whether a character was consumed. */
   takes(character: string): boolean {
     this.skipSpace();
     if (this.text[this.position] !== character) return false;
@@ -115,7 +115,7 @@ class HeaderReader {
   }
 
   /**
-   * Parse an object. `member` is called with each key, and must consume its value.
+   * Parse an object. `member` is called with each key, and must consume the value of the key.
    *
    * @throws SafetensorsError for invalid syntax or a duplicate key.
    */
@@ -134,7 +134,7 @@ class HeaderReader {
     if (!this.takes("}")) this.fault(`, or } after a member of ${what}`);
   }
 
-  /** Throw if anything but white space remains. */
+  /** Throw if anything except white space remains. */
   end(): void {
     this.skipSpace();
     if (this.position < this.text.length) this.fault("spaces only, after the header's }");

@@ -23,7 +23,7 @@ export type SafetensorsEntry<Spec extends StoredSpec = TensorSpec> = Pick<Spec, 
 
 /** Parsed header of a safetensors file. */
 export interface SafetensorsHeader<Spec extends StoredSpec = TensorSpec> {
-  /** In file order. */
+  /** Spec and location of each tensor, in file order. */
   readonly entries: readonly SafetensorsEntry<Spec>[];
   readonly metadata: Readonly<Record<string, string>>;
   /** Byte offset of the tensor data in the file. */
@@ -34,7 +34,7 @@ export interface SafetensorsHeader<Spec extends StoredSpec = TensorSpec> {
 
 /** Content of a safetensors file: tensors by name, and metadata. */
 export interface SafetensorsContent {
-  /** In file order. */
+  /** Tensors by name, in file order. */
   readonly tensors: ReadonlyMap<string, NdArray>;
   /** Tensors whose element types `NdArray` does not support, such as i64, as raw bytes by name; in file order. */
   readonly foreign: ReadonlyMap<string, StoredTensor>;
@@ -48,7 +48,10 @@ export interface SafetensorsContent {
 const maxHeaderBytes = 100_000_000;
 const prefixBytes = 8;
 
-/** Maximum number of dimensions of a tensor: the limit of NumPy, and therefore of most readers of our files. */
+/**
+ * Maximum number of dimensions of a tensor: the limit of NumPy, and therefore the limit of most programs that read our
+ * files.
+ */
 const maxDims = 64;
 
 /**
@@ -187,7 +190,7 @@ export const writeSafetensors = (
  * Return the byte offset of the tensor data, computed from the first 8 bytes of a file. The bytes before this offset
  * are the input of `readSafetensorsHeader`.
  *
- * @param fileBytes Size of the whole file in bytes; the offset is checked against it. Default: no check.
+ * @param fileBytes Size of the whole file in bytes, against which the offset is checked. Default: no check.
  * @throws SafetensorsError if fewer than 8 bytes are given, or the header is longer than 100 MB or than the file.
  */
 export const safetensorsDataBegin = (start: Uint8Array, fileBytes: number = Infinity): number => {
@@ -244,7 +247,7 @@ const checkEntry = <D extends StoredDType>(
  * @param start First bytes of the file, at least `safetensorsDataBegin(start)`.
  * @param fileBytes Size of the whole file in bytes. Default: `start.length`.
  * @throws SafetensorsError if the header is invalid, a name is duplicate, tensors overlap or leave gaps, or the file
- * size differs from the size in the header (the message has both).
+ * size differs from the size in the header. In the last case, the message contains both sizes.
  */
 export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader =>
   readHeader(start, fileBytes, ownDTypes);
@@ -283,7 +286,7 @@ const readHeader = <D extends StoredDType>(
 };
 
 /**
- * Create the array of a header entry from a copy of its bytes (`entry.begin` to `entry.end` of the file).
+ * Create the array of a header entry from a copy of `bytes`, which are bytes `entry.begin` to `entry.end` in the file.
  * @throws SafetensorsError if the byte count differs, or a bool is neither 0 nor 1.
  */
 export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array): NdArray => {

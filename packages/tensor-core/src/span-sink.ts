@@ -3,7 +3,7 @@ import type { Phase } from "./graph/graph.ts";
 /**
  * Tracks of a rank's trace, one per kind of activity, in display order. Activities on different tracks may overlap.
  *
- * | track | its spans |
+ * | track | spans |
  * | --- | --- |
  * | steps | one per training step, from the batch request until the loss is known |
  * | data | getting a batch |
@@ -28,7 +28,7 @@ export interface SpanArgs {
   /** Phase of the training step, see `phaseOf`. */
   readonly phase?: Phase;
   readonly shape?: string;
-  /** Number of elements of a node's results, or of a collective's operand; `bytes`: their bytes. */
+  /** Number of elements in a node's results or in a collective's operand; `bytes`: size of these elements in bytes. */
   readonly elements?: number;
   readonly bytes?: number;
   /**
@@ -57,13 +57,13 @@ export interface Span {
   readonly name: string;
   readonly track: Track;
   readonly startSeconds: number;
-  /** End time, at least `startSeconds`. */
+  /** End time in seconds, at least `startSeconds`. */
   readonly endSeconds: number;
   /** Attributes of the span. Several spans may share one object. */
   readonly args?: SpanArgs;
   /**
    * Link between the spans of one collective. `part` is "begin" for the span that starts the collective, "through" for
-   * the collective itself, and "end" for the span that waits for it.
+   * the collective itself, and "end" for the span that waits for the collective.
    */
   readonly flow?: { readonly id: number; readonly part: "begin" | "through" | "end" };
 }

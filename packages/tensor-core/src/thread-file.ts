@@ -44,8 +44,9 @@ export const threadFile = (locate: () => URL, packageName: string, exists: (file
 };
 
 /**
- * Return Node options for a worker thread: none if `execArgv` contains `--input-type`, otherwise the thread inherits
- * all. That flag states the language of a program from standard input or --eval, and Node rejects it for a file.
+ * Return Node options for a worker thread: no options if `execArgv` contains `--input-type`; otherwise, the thread
+ * inherits all options. `--input-type` states the language of a program from standard input or `--eval`, and Node
+ * rejects the flag for a file.
  */
 export const threadFlags = (execArgv: readonly string[]): { execArgv?: string[] } =>
   execArgv.some((flag) => flag.startsWith("--input-type")) ? { execArgv: [] } : {};

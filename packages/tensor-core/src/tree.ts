@@ -31,7 +31,7 @@ const isLeaf = (value: unknown): boolean =>
   (!Array.isArray(value) && (!isPlainObject(value) || ("dtype" in value && "shape" in value)));
 
 /**
- * Return the leaves of a tree in a fixed order (record keys sorted), and the structure, from which `unflattenTree`
+ * Return the leaves of a tree in a fixed order (record keys sorted), and the tree structure, from which `unflattenTree`
  * rebuilds the tree.
  *
  * @example

@@ -19,8 +19,8 @@ const escapeCharacter = (character: string): string => {
 export const visibleLine = (text: string): string => text.replaceAll(controlCharacters, escapeCharacter);
 
 /**
- * Numbers of characters that `boundedLine` keeps: from the beginning of a message, and from its end, which contains the
- * cure.
+ * Number of characters that `boundedLine` keeps from the beginning of a message and from its end. The end of a message
+ * contains the cure.
  */
 const [firstCharacters, lastCharacters] = [2500, 1000];
 

@@ -9,7 +9,8 @@ export type Padding = readonly [Pair, Pair];
 
 /**
  * Padding option of convolutions and pooling. "same": output size ⌈input size / stride⌉. "valid": no padding. A number:
- * padding of all four sides. `[rows, columns]`: padding per direction, each one number for both sides or a pair.
+ * padding of all four sides. `[rows, columns]`: padding per direction, each a number for both sides or a pair of
+ * numbers.
  */
 export type PaddingOption = "same" | "valid" | number | readonly [rows: number | Pair, columns: number | Pair];
 
@@ -20,7 +21,7 @@ export type Sliding = {
   readonly dilation: Pair;
 };
 
-/** Convert one number to a pair for both directions, and check that both are integers of at least `least`. */
+/** Convert one number to a pair for both directions, and check that both numbers are integers of at least `least`. */
 export const resolvePair = (value: number | Pair, name: string, op: string, least = 1): Pair => {
   if (typeof value !== "number" && !(Array.isArray(value) && value.length === 2))
     throw new ArgumentError(

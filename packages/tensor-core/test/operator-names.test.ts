@@ -27,7 +27,7 @@ const otherWords: { readonly [file: string]: readonly string[] } = {
   "tensor-core/src/execution/collective-plan.ts": [...memoryRegions, ...reductions],
   "tensor-core/src/execution/argument-loan.ts": memoryRegions,
   "tensor-core/src/memory/memory-plan.ts": memoryRegions,
-  // Message of an error of which only the stack is used.
+  // Message of an error that is created only for its stack.
   "tensor-core/src/errors.ts": ["where"],
   "cpu-kernels/src/executable.ts": [...memoryRegions, ...requestKinds],
   "gpu-kernels/src/lower.ts": [...memoryRegions, ...requestKinds],

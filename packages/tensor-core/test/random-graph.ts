@@ -118,8 +118,8 @@ const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
 };
 
 /**
- * Return almost all elements of a vector, from the first. After rounding up, the prefix needs as much memory as the
- * whole vector.
+ * Return a vector without its last 1 to 3 elements. After sizes are rounded up, the result needs as much memory as the
+ * vector.
  */
 const prefix = (x: Tensor, k: number): Tensor =>
   x.shape[0]! > 1 ? slice(x, [0], [x.shape[0]! - 1 - (k % Math.min(3, x.shape[0]! - 1))]) : x;
@@ -160,7 +160,7 @@ const countsFrom = (x: Tensor, shape: readonly number[], most: number): Tensor =
 
 /**
  * Steps of a graph: each row computes new tensors from two earlier tensors. A row that does not accept an operand
- * returns it unchanged.
+ * returns the operand unchanged.
  */
 const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] = [
   (a, b) => [add(a, matched(a, b))],

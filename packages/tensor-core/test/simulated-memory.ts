@@ -97,8 +97,9 @@ const samePlace = (a: Place, b: Place): boolean =>
   a.region === b.region && a.index === b.index && a.offset === b.offset;
 
 /**
- * Run a worst-case fused kernel: in blocks of 3 elements, it reads operands from memory and immediately writes results.
- * At the end of each block, folds read their operands from memory again, and write each row when it is complete.
+ * Run a worst-case fused kernel: in blocks of 3 elements, the kernel reads operands from memory and immediately writes
+ * results. At the end of each block, folds read their operands from memory again, and write each row when it is
+ * complete.
  */
 const runFused = (
   memory: Memory,

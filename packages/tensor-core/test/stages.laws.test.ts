@@ -165,8 +165,8 @@ test("law: the stages of any step, with valid cuts, compute the same as the whol
 });
 
 test("stages of steps in mixed precision compute the same as the whole steps", async () => {
-  // Not a law for random steps: in one of some thousands of steps, the pass stores a product as f16 in the whole step
-  // and as f32 in a stage.
+  // Not a law for random steps: in about one of several thousand steps, the pass stores a product as f16 in the whole
+  // step and as f32 in a stage.
   const mixed = recipe.map((one) => ({ ...one, mixed: true }));
   await fc.assert(fc.asyncProperty(mixed, expectSameAsWhole), { numRuns: 60, seed: 1 });
 });
@@ -180,7 +180,7 @@ test("law: ranks that each trace their own stage compute the same as one rank", 
       const ofRanks = cut.stages.map(({ params }, rank) => {
         const step = (own: readonly Tensor[], ...rest: readonly Tensor[]): Tensor[] => {
           const { stage, forward, backward, sumShared } = stageOfRank(cut, "pipeline");
-          // Two equal micro-batches: the mean of their gradients equals the gradient of each.
+          // Two equal micro-batches: the mean of both gradients equals the gradient of each micro-batch.
           const passed = [0, 1].map(() =>
             forward(
               own,

@@ -5,12 +5,12 @@ import { currentTrace } from "../graph/emit.ts";
 /**
  * Recompute the intermediates of a function in the backward pass instead of keeping them: less memory, more time.
  *
- * Three kinds of values are kept: inputs of the function, results of the function that other forward nodes read, and
- * results of collectives, which are never repeated. All other values that derivatives read are recomputed directly
+ * Three kinds of values are kept: inputs of `fn`, results of `fn` that other forward nodes read, and collective
+ * results, because collectives are never repeated. All other values that derivatives read are recomputed directly
  * before use; random numbers are reproduced from their keys. Checkpoints may be nested: intermediates of an inner
- * checkpoint are then recomputed once more for the backward pass of the outer one. See `recomputeRegions`.
+ * checkpoint are then recomputed once more for the backward pass of the outer checkpoint. See `recomputeRegions`.
  *
- * Loss and gradients are bitwise identical to those without checkpoints. Exception: in builds with fused multiply-add,
+ * Loss and gradients are bitwise identical with and without checkpoints. Exception: in builds with fused multiply-add,
  * a product and a sum in the same fused kernel are rounded once, and checkpoints may change which nodes are fused.
  *
  * Cost: up to one more forward pass of `fn`. `checkpoint` has no effect without differentiation.

@@ -59,7 +59,7 @@ describe("customGradient", () => {
       [0.4, 1.6],
     );
     expect(value).toEqual([0, 2]);
-    expect(gradient).toEqual([0, 4]); // 2·round(x), passed through
+    expect(gradient).toEqual([0, 4]); // Gradient 2·round(x), passed through the rounding.
   });
 
   it("clips a gradient in the middle of a chain, and keeps the value", async () => {
@@ -68,8 +68,8 @@ describe("customGradient", () => {
       ({ cotangents }) => [clip(cotangents, -1, 1)],
     );
     const [gradient] = await run((x) => [gradientOf((y) => square(bounded(multiply(y, 10))))(x!)], [0.01, 1]);
-    expect(gradient![0]).toBeCloseTo(2, 6); // 2·0.1, times 10
-    expect(gradient![1]).toBeCloseTo(10, 6); // 20 clipped to 1, times 10
+    expect(gradient![0]).toBeCloseTo(2, 6); // Gradient 2·0.1, times 10.
+    expect(gradient![1]).toBeCloseTo(10, 6); // Gradient 20, clipped to 1, times 10.
   });
 
   it("is differentiated again through what the rule computes", async () => {

@@ -7,7 +7,7 @@ import { flattenTree, leafPaths, leavesAlong, type TreeStructure, unflattenTree 
 
 /**
  * Tree of gradients with the structure of `T`. `undefined` for a leaf, or for the whole tree, means that no gradient
- * flows to it. The length of lists is checked at run time.
+ * flows to that leaf or tree. The length of lists is checked at run time.
  */
 export type GradientOf<T> =
   | undefined
@@ -82,11 +82,11 @@ const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tenso
  * Define a custom derivative of a function, for straight-through estimators, clipped gradients, or numerically better
  * formulas.
  *
- * @param fn Traced function of trees of tensors that returns a tree of tensors. Arguments that are not tensors are
- * passed to `fn` unchanged.
+ * @param fn Traced function that takes and returns trees of tensors. Arguments that are not tensors are passed to `fn`
+ * unchanged.
  * @param rule Traced gradient rule. Returns a list with one gradient per argument: a tree of the same structure, dtypes
  * and shapes, or `undefined` if no gradient flows. Computations that both `fn` and `rule` contain are computed once.
- * @returns A function like `fn`. Second derivatives are the derivatives of the operators in `rule`.
+ * @returns A function like `fn`. Second derivatives differentiate the operators in `rule`.
  * @throws ArgumentError or ShapeError, when the gradient is traced, if `rule` returns a wrong tree or shape, and if
  * `fn` reads a differentiated tensor that is not one of its arguments.
  *

@@ -35,8 +35,8 @@ const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor
  *
  * Cost: about twice the forward flops. Returns zeros for tensors that the outputs do not depend on.
  *
- * @param taps Intermediate values. Their cotangents are returned after the cotangents of `wrt`, and are also propagated
- * further.
+ * @param taps Intermediate values. The cotangents of `taps` are returned after the cotangents of `wrt`, and are also
+ * propagated further.
  *
  * @throws ShapeError if the dtype or shape of a cotangent differs from its output.
  */
@@ -135,7 +135,7 @@ const walkBack = (
         );
       accumulate(valueKey(ref), gradient);
     });
-    // The cotangents of this node are no longer needed, except those of `wrt`.
+    // The cotangents of this node are no longer needed, except the cotangents of `wrt`.
     for (const key of keys) gradients.delete(key);
   }
   const cotangentOf = (tensor: Tensor): Tensor | undefined =>

@@ -104,7 +104,7 @@ describe("tap", () => {
     }, referenceBackend());
     const w = NdArray.from([1, 2, -3]);
     const backend = referenceBackend();
-    // d/dp of p² where the tapped factor is one of the three.
+    // The cotangent of the tapped factor is p², so the derivative is 2p.
     expect([...(await backend.download((await curvature(w)) as never)).toNumbers()]).toEqual([2, 4, -6]);
   });
 });

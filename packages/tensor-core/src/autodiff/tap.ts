@@ -8,7 +8,7 @@ import type { Tensor } from "../graph/tensor.ts";
 export interface Tap {
   readonly value: Tensor;
   /**
-   * Cotangent of the value: the derivative of the loss with respect to it. Zeros for integers, and if the loss does not
+   * Cotangent: the derivative of the loss with respect to the value. Zeros for integers, and if the loss does not
    * depend on the value.
    */
   readonly cotangent: Tensor;
@@ -17,7 +17,7 @@ export interface Tap {
 /** Tapped values by name. */
 export type Taps = { readonly [name: string]: Tap };
 
-/** Option that requests the tapped values. */
+/** Option of `valueAndGrad` that requests the tapped values. */
 export interface TapOptions {
   readonly taps: true;
 }

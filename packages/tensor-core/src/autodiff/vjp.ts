@@ -48,9 +48,9 @@ const freshPrimals = <P>(primals: P): P => {
 /**
  * Evaluate `fn(primals)` and return its vector-Jacobian product.
  *
- * @returns `value`, and `pullback`, which maps a tree of cotangents to a tree of gradients like `primals`, inside the
- * same trace. The cotangents must have the tree structure, dtypes and shapes of `value`; otherwise `pullback` throws
- * ShapeError or ArgumentError.
+ * @returns `value`, and `pullback`, which maps a cotangent tree to a gradient tree with the structure of `primals`,
+ * inside the same trace. The cotangents must have the tree structure, dtypes and shapes of `value`; otherwise
+ * `pullback` throws ShapeError or ArgumentError.
  * @example
  * ```ts
  * const pull = (x: Tensor) => {

@@ -38,9 +38,9 @@ export const broadcastFailure = async (error: unknown, communicators: Communicat
 
 /**
  * Compile a graph so that all ranks of a world start collectives in the same order. Ranks compare digests of their
- * orders. If the digests are equal, the compiled graphs are used. If digests differ, ranks exchange their lists of
- * collectives, and each rank compiles again for the common order. Graphs may differ in their computations, but not in
- * the collectives of a group.
+ * start orders. If the digests are equal, the compiled graphs are used. If digests differ, ranks exchange their lists
+ * of collectives, and each rank compiles again for the common order. Graphs may differ in their computations, but not
+ * in the collectives of a group.
  *
  * All ranks of the world must call this function at the same position in their sequence of collectives. Cost: one small
  * all-gather if digests are equal; otherwise two small and one large all-gather.
@@ -58,8 +58,8 @@ export const agreeOnOrder = (
   if (group === undefined) return executable;
   const span = { name: "agree on the order of collectives", track: "host" } as const;
   const agree = (): Promise<Executable> => agreeWithRanks(executable, compile, communicators, group);
-  // A world of one rank needs no agreement. Check the world size, because a rank that is alone in its groups may belong
-  // to a larger world.
+  // In a world of one rank there is nothing to agree on, so no span is recorded. `agree` is called in any case, because
+  // a rank that is alone in its groups may belong to a larger world.
   const isAlone = Object.values(communicators).every(({ worldSize }) => worldSize === 1);
   return isAlone ? agree() : spanned(spanSink, span, agree);
 };
@@ -73,7 +73,7 @@ const agreeWithRanks = async (
   const { collectives, order } = executable.collectives;
   let canonical: readonly number[] = order;
   try {
-    // Include positions in the trace, to distinguish equal collectives.
+    // Include the trace position of each collective, to distinguish equal collectives.
     const starts = order.map((position) => `${position} ${collectives[position]!.what}`);
     const digests = await group.exchangeTexts(digestOf(starts.join("\n")));
     const failed = digests.findIndex((text) => text.startsWith(failureMark));

@@ -12,7 +12,7 @@ export interface Signature {
 }
 
 /**
- * Loan of the arguments of one run. The loan ends in one of three ways: success (`settle`), failure before any write
+ * Argument loan for one run. The loan ends in one of three ways: success (`settle`), failure before any write
  * (`giveBack`), or later failure (`lose`). Only this run may use donated arguments; several runs may read other
  * arguments.
  */

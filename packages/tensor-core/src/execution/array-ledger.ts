@@ -13,20 +13,17 @@ interface Lease<Memory> {
 }
 
 /**
- * Growth of live arrays, in bytes, after which a run triggers garbage collection. Small enough that 16 ranks in one
- * process need at most 4 GiB; large enough that collections, of a few milliseconds, are rare.
+ * Growth of live arrays, in bytes, after which a run triggers garbage collection. A small value limits memory: 16 ranks
+ * in one process need at most 4 GiB. A large value makes collections, which take a few milliseconds, rare.
  */
 const growthBytes = 128 * 2 ** 20;
 /**
  * Growth of the number of live arrays after which a run triggers garbage collection. Needed for small arrays: a scalar
- * has 4 bytes, but its block has 64, and its objects and finalizer record have some hundred.
+ * has 4 bytes, but its block takes 64 bytes, and its objects and finalizer record take several hundred.
  */
 const growthCount = 2 ** 16;
 
-/**
- * Ownership of a block of device memory. The memory is released after garbage collection if no object refers to the
- * holding.
- */
+/** Owner of a block of device memory. The memory is released after the holding is garbage-collected. */
 class Holding<Memory> {
   readonly lease: Lease<Memory> = { memory: undefined, bytes: 0 };
 }
@@ -144,8 +141,8 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
 export class ArrayLedger<Memory> {
   private readonly reclaimer = new MemoryReclaimer();
   private readonly release: (memory: Memory) => void;
-  // Holdings for reuse. V8 keeps a record of each finalizer registration until the next full collection; with reuse, a
-  // training step makes no registrations.
+  // Unused holdings, which are reused. V8 keeps a record of each finalizer registration until the next full collection;
+  // with reuse, a training step makes no registrations.
   private readonly idle: Holding<Memory>[] = [];
   // Arrays that a failed collective may still access. Referenced here forever, so that their memory is not reused.
   private readonly pinned = new Set<OwnedArray<Memory>>();

@@ -33,7 +33,7 @@ export interface CompileOptions {
    * have this graph.
    */
   readonly collectiveOrder?: readonly number[];
-  /** Records a span per node. Recording has a small cost, so omit the sink unless profiling. */
+  /** Sink that records a span per node. Recording has a small cost, so omit the sink unless profiling. */
   readonly spanSink?: SpanSink;
 }
 
@@ -45,7 +45,7 @@ export interface Executable {
   readonly collectives: CollectiveOrder;
   /**
    * Run the graph. Donated inputs are consumed; the caller owns the outputs. If the run fails before it begins, all
-   * inputs are unchanged. If it fails later, donated inputs are lost.
+   * inputs are unchanged. If the run fails later, donated inputs are lost.
    *
    * @throws ArrayStateError if an input is freed, donated or lost, if another run uses a donated input, while another
    * run of this executable is in progress, and after `release`.

@@ -83,7 +83,7 @@ const groupOf = (axis: string, axisSize: number, communicators: Communicators): 
   return group;
 };
 
-/** Return the coordinate of this rank along the mesh axis of a node with role `position`. */
+/** Return this rank's coordinate along the mesh axis of a node whose role is `position`. */
 export const rankAlong = ({ params }: Node, communicators: Communicators): number =>
   groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
 
@@ -115,8 +115,8 @@ const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows
 /**
  * Start a collective on its communicator. On an axis of one rank, the result is a copy of the operand.
  *
- * @param inputs Buffers with the sizes `plan.inputBytes`; `outputs`: buffers with the sizes `plan.outputBytes`. Both
- * must be in memory that the communicator can access.
+ * @param inputs Buffers with the sizes `plan.inputBytes`; `outputs`: buffers with the sizes `plan.outputBytes`. All
+ * buffers must be in memory that the communicator can access.
  * @returns The handle to wait for; `undefined` if the result is already available.
  * @throws ArgumentError if a row count is negative or above the capacity. No data is sent in this case.
  */

@@ -22,7 +22,7 @@ export class ExclusiveRun {
     }
   }
 
-  /** Reject further runs. Calls `give` exactly one time: immediately, or after the current run. */
+  /** Reject further runs. Calls `give` exactly once: immediately, or after the current run. */
   release(give: () => void): void {
     if (this.released) return;
     this.released = true;

@@ -3,7 +3,7 @@ import { ArgumentError } from "../errors.ts";
 import { isUserOperator } from "../graph/operator.ts";
 
 /**
- * Create the table of a backend's kernels by operator name: built-in kernels and kernels of users' operators.
+ * Create a backend's kernel table by operator name, from built-in kernels and kernels of users' operators.
  *
  * @param binds Name of the method that each kernel must have.
  */
@@ -30,7 +30,7 @@ export const kernelTable = <K extends { readonly op: string }>(
   return table;
 };
 
-/** Return the error text for an operator without a kernel on a backend, with the cure. */
+/** Return the error text for an operator without a kernel on a backend, including the cure. */
 export const missingKernelReason = (op: string, kernels: { readonly [op: string]: unknown }): string => {
   if (!isUserOperator(op)) return "has no kernel on this backend";
   const near = didYouMean(op, Object.keys(kernels).filter(isUserOperator));

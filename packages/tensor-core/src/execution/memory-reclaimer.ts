@@ -9,7 +9,8 @@ const pressureBytes = 64 * 2 ** 20;
 
 /**
  * Maximum number of temporary buffers per collection. Two collection cycles need 2 to 25 buffers in Node 24 and
- * Chromium 156, and 26 to 151 in Node 22. The limit is for engines that do not count array buffers as garbage.
+ * Chromium 156, and 26 to 151 in Node 22. The limit ends the loop in engines that do not count array buffers as
+ * garbage.
  */
 const maxRounds = 1024;
 
@@ -38,7 +39,7 @@ const nextTask = (): Promise<void> =>
     port2.postMessage(undefined);
   });
 
-/** Allocate a temporary buffer, so that the engine counts 64 MiB more of garbage. */
+/** Allocate a temporary buffer, so that the engine counts another 64 MiB as garbage. */
 const pressCollector = (): ArrayBuffer | undefined => {
   try {
     return new ArrayBuffer(pressureBytes);
@@ -96,7 +97,7 @@ export class MemoryReclaimer {
     await nextTask(); // other callbacks of the same collection may run after the marker's callback
   }
 
-  /** Returns a function that returns whether a collection has ended since this call. */
+  /** Return a function that reports whether a garbage collection has ended since this call. */
   private watchCycle(): () => boolean {
     let hasEnded = false;
     this.watch({}, () => {

@@ -61,7 +61,7 @@ export class CollectiveSpans {
     this.flow = spanSink.newFlow();
   }
 
-  /** Record that the host has started the collective; it began to do so at `since`. */
+  /** Record that the host has started the collective. `since`: start time of the span, in seconds. */
   started(since: number): void {
     const span = {
       name: `start ${this.name}`,
@@ -74,7 +74,9 @@ export class CollectiveSpans {
     this.startSeconds = since;
   }
 
-  /** Record that the request is passed to the communicator now. Call only if this is later than `started`. */
+  /**
+   * Record that the request is passed to the communicator now. Call only if the request is passed later than `started`.
+   */
   handedOver(): void {
     this.startSeconds = this.spanSink.now();
   }

@@ -92,9 +92,9 @@ export const elu = (x: Tensor, options: { readonly alpha?: number } = {}): Tenso
   const below = where(positive, 0, x);
   const grown = exp(below);
   const rough = subtract(grown, 1);
-  // tanh(x/2) · (e^x + 1) equals e^x − 1 without its cancellation, but its derivative is less accurate. Therefore, the
-  // value is computed by this formula, and the gradient by e^x − 1. Both values are so close that their difference is
-  // exact.
+  // tanh(x/2) · (e^x + 1) equals e^x − 1 without cancellation, but the derivative of this formula is less accurate.
+  // Therefore, the value is computed with this formula, and the gradient with e^x − 1. The two values are so close that
+  // their difference is exact.
   const fine = multiply(tanh(multiply(below, 0.5)), add(grown, 1));
   return where(positive, x, multiply(add(rough, stopGradient(subtract(fine, rough))), alpha));
 };

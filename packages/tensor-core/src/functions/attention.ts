@@ -26,7 +26,10 @@ export interface AttentionOptions {
   readonly queryStarts?: Tensor;
 }
 
-/** Return operand 3 of the operator as a list; empty if neither key lengths nor query starts are given. */
+/**
+ * Return the optional fourth operand of the operator as a list; empty if neither key lengths nor query starts are
+ * given.
+ */
 const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOptions): Tensor[] => {
   if (keyLengths === undefined && queryStarts === undefined) return [];
   const [batch = 0, , queries = 0] = q.shape;
@@ -48,15 +51,17 @@ const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOp
  * Scaled dot-product attention `softmax(scale · q kᵀ) v`, per batch entry and head.
  *
  * Computed in tiles with a running maximum and sum, so the queries × keys matrix is never stored. The backward pass
- * recomputes the tiles from the saved logsumexp. If all keys of a query are masked, its result and gradient are zeros.
+ * recomputes the tiles from the saved logsumexp. If all keys of a query are masked, the result and gradient of the
+ * query are zeros.
  *
  * k and v may have fewer heads than q (grouped-query attention): H/Hk adjacent heads of q share one head of k and v.
  *
- * @param q f32, f16 or bf16 [B, H, Tq, D].  @param k [B, Hk, Tk, D], H a multiple of Hk.  @param v [B, Hk, Tk, D], all
- * of one dtype; sums and softmax are f32.
- * @returns [B, H, Tq, D] of that dtype.
- * Cost: 4·B·H·Tq·Tk·D flops, half of that if causal, and less if key lengths are shorter; the backward pass needs 2.5
- * times as many. Memory in addition to the operands: B·H·Tq values.
+ * @param q f32, f16 or bf16 [B, H, Tq, D]; sums and softmax are f32.
+ * @param k [B, Hk, Tk, D] with the dtype of `q`, H a multiple of Hk.
+ * @param v [B, Hk, Tk, D] with the dtype of `q`.
+ * @returns [B, H, Tq, D] with the dtype of `q`.
+ * Cost: 4·B·H·Tq·Tk·D flops, half as many if causal, and fewer if key lengths are shorter; the backward pass needs 2.5
+ * times as many flops. Memory in addition to the operands: B·H·Tq values.
  * @throws ShapeError if shapes or dtypes do not match. ArgumentError for query starts without `causal`.
  * @example
  * ```ts

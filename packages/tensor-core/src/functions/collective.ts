@@ -235,7 +235,7 @@ export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: Co
  * and u32. All ranks of the axis must call this function, even if a rank does not use the result. The gradient on each
  * rank is the gradient of the root's result.
  *
- * Cost: each rank sends the bytes of `x`, about half of the traffic of `allReduce`.
+ * Cost: each rank sends `x` once, about half as many bytes as `allReduce` sends.
  *
  * @throws ArgumentError if `root` is not a rank of the axis.
  * @example

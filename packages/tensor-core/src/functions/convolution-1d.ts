@@ -21,7 +21,7 @@ export interface Conv1dOptions extends Pick<Conv2dOptions, "groups" | "bias"> {
   readonly dilation?: number;
 }
 
-/** Options of `convTranspose1d`: the options of the `conv1d` whose adjoint it computes, and the output padding. */
+/** Options of `convTranspose1d`: the options of the corresponding `conv1d`, and the output padding. */
 export interface ConvTranspose1dOptions extends Conv1dOptions {
   /** Number of positions added at the end of the result; less than the stride. Default: 0. */
   readonly outputPadding?: number;
@@ -85,8 +85,9 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
 };
 
 /**
- * Cross-correlate sequences with kernels: `y[n, t, o] = Σ x[n, t·s − p + r·d, q] · w[r, q, o] + bias[o]`; a `conv2d`
- * over one row.
+ * Cross-correlate sequences with kernels: `y[n, t, o] = Σ x[n, t·s − p + r·d, q] · w[r, q, o] + bias[o]`, summed over
+ * taps r and channels q, with stride s, padding p before the sequence, and dilation d. Computed as a `conv2d` over one
+ * row.
  *
  * @param x f32, or f16 or bf16 with sums in f32: [N, T, C].
  * @param w dtype of `x`, [kernel width, C / groups, O].

@@ -50,8 +50,9 @@ export const withBias = (
 };
 
 /**
- * Cross-correlate images with kernels: `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o] +
- * bias[o]`.
+ * Cross-correlate images with kernels:
+ * `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o] + bias[o]`, summed over taps (r, c) and
+ * channels q, with stride s, padding p before the image, and dilation d.
  *
  * @param x f32, or f16 or bf16 with sums in f32: [N, H, W, C], e.g. [64, 28, 28, 32].
  * @param w dtype of `x`, [kernel height, kernel width, C / groups, O], e.g. [3, 3, 32, 64].

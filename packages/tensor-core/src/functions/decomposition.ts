@@ -48,7 +48,7 @@ export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
 /**
  * Solve `l x = b`, or `lᵀ x = b`, for a triangular matrix.
  *
- * @param l f32 [..., n, n]; the other triangle is not read.
+ * @param l f32 [..., n, n]; only the triangle that `lower` selects is read.
  * @param b f32 [..., n, m]. Leading dimensions broadcast as in `add`.
  * @returns f32 [..., n, m].
  * Cost: n²·m flops per matrix.
@@ -123,13 +123,14 @@ export interface Eigendecomposition {
  *
  * @param a f32 [..., n, n], symmetric; only the lower triangle is read.
  * @returns `values` λ, f32 [..., n], ascending, and `vectors` v, f32 [..., n, n], with orthonormal columns. In each
- * column, the entry of largest magnitude (the first of equal ones) is positive. Eigenvectors of equal eigenvalues are
- * an unspecified basis of the eigenspace. If the lower triangle contains NaN or infinity, all results are NaN.
+ * column, the entry of largest magnitude (the first if several are equal) is positive. Eigenvectors of equal
+ * eigenvalues are an unspecified basis of the eigenspace. If the lower triangle contains NaN or infinity, all results
+ * are NaN.
  *
- * The error of the eigenvalues is about one f32 rounding of the largest magnitude among them. For equal eigenvalues,
- * the gradient omits the terms between their eigenvectors. The gradient is then finite, and correct for functions that
- * are symmetric in equal eigenvalues and do not depend on their eigenvectors, such as the sum of the eigenvalues. For
- * other functions, the gradient is not the derivative with respect to the matrix.
+ * The absolute error of each eigenvalue is about one f32 rounding error of the largest eigenvalue magnitude. For equal
+ * eigenvalues, the gradient omits the terms between their eigenvectors. The gradient is then finite, and correct for
+ * functions that are symmetric in equal eigenvalues and do not depend on their eigenvectors, such as the sum of the
+ * eigenvalues. For other functions, the gradient is not the derivative with respect to the matrix.
  * Cost: about 17/3·n³ flops per matrix.
  *
  * @throws ShapeError if the operand is not square or not f32.
@@ -183,7 +184,7 @@ const positions = (a: Tensor): { rows: Tensor; columns: Tensor } => {
 
 /**
  * Compute the gradient of `cholesky` with respect to the lower triangle of `a`: `Φ(S + Sᵀ)` with `S = l⁻ᵀ Φ(lᵀ g) l⁻¹`.
- * Φ halves the diagonal of a matrix and sets the entries above it to zero.
+ * `g` is the cotangent of `l`. Φ halves the diagonal of a matrix and sets the entries above the diagonal to zero.
  *
  * Source: Murray 2016, arXiv 1602.07527, equations 9 and 10.
  */
@@ -202,8 +203,9 @@ export const choleskyGradient = (l: Tensor, g: Tensor): Tensor => {
 };
 
 /**
- * Compute the gradients of `triangularSolve` with respect to `l` and `b`: `db = op(l)⁻ᵀ g`, and `dl = −db xᵀ`
- * (transposed if op transposes), restricted to the triangle that was read.
+ * Compute the gradients of `triangularSolve` with respect to `l` and `b`, for the solution x of `op(l) x = b` and its
+ * cotangent `g`: `db = op(l)⁻ᵀ g`, and `dl = −db xᵀ` (its transpose if op transposes), restricted to the triangle that
+ * was read.
  */
 export const solveGradients = (
   l: Tensor,
@@ -224,13 +226,13 @@ export const solveGradients = (
 const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2));
 
 /**
- * Compute the gradient of `eigh` with respect to the lower triangle of `a`. With `M = vᵀ gᵥ` and `F[i][j] = 1/(λ[j] −
- * λ[i])`, `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is the gradient for all of `a`. Because an entry of the triangle
- * represents two entries of `a`, the result is `S + Sᵀ` below the diagonal and `S` on the diagonal.
+ * Compute the gradient of `eigh` with respect to the lower triangle of `a`. With `M = vᵀ gᵥ` and
+ * `F[i][j] = 1/(λ[j] − λ[i])`, `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is the gradient with respect to all entries of
+ * `a`; gᵥ and g_λ are the cotangents of v and λ. Because an entry of the triangle represents two entries of `a`, the
+ * result is `S + Sᵀ` below the diagonal and `S` on the diagonal.
  *
- * Eigenvalues that differ by less than n roundings of the largest magnitude are treated as equal, with F = 0. For equal
- * eigenvalues, `M − Mᵀ` is 0 if the loss does not depend on the choice of their eigenvectors, so the quotient would be
- * 0/0.
+ * Eigenvalues that differ by at most `n · 2⁻²⁴ · max|λ|` are treated as equal, with F = 0. For equal eigenvalues,
+ * `M − Mᵀ` is 0 if the loss does not depend on the choice of their eigenvectors, so the quotient would be 0/0.
  *
  * Source: Giles 2008, An extended collection of matrix derivative results, section 3.1; for symmetric `a`.
  */
@@ -256,8 +258,9 @@ export const eighGradient = (values: Tensor, vectors: Tensor, gradValues: Tensor
 };
 
 /**
- * Compute the gradient of `qr` for linearly independent columns: `(g_q + q C) r⁻ᵀ`, where `M = r g_rᵀ − g_qᵀ q`, and
- * `C` is the lower triangle of M, mirrored above the diagonal. Only the upper triangle of g_r is used.
+ * Compute the gradient of `qr` for linearly independent columns and cotangents g_q and g_r: `(g_q + q C) r⁻ᵀ`, where
+ * `M = r g_rᵀ − g_qᵀ q`, and `C` is the lower triangle of M, mirrored above the diagonal. Only the upper triangle of
+ * g_r is used.
  *
  * Source: Walter and Lehmann 2010, arXiv 1001.1654; Seeger et al. 2017, arXiv 1710.08717.
  */

@@ -49,9 +49,9 @@ export const dynamicSlice = (x: Tensor, starts: Starts, sizes: Shape): Tensor =>
  * Return `x` with the slice at `starts` replaced by `update`. Starts are clamped as in `dynamicSlice`.
  *
  * The update is in place if `x` is not needed later. For example, if a key-value cache is donated to a compiled step
- * and returned from the step, the cost is only that of writing `update`.
+ * and returned from the step, the only cost is writing `update`.
  *
- * @param update Tensor with the dtype and number of dimensions of `x`; no dimension is larger than that of `x`.
+ * @param update Tensor with the dtype and number of dimensions of `x`; no dimension is larger than in `x`.
  * @throws ShapeError if the update or starts do not match `x`.
  * @example
  * ```ts

@@ -50,7 +50,7 @@ const labelsOf = (tokens: readonly string[], operand: TensorSpec, position: numb
 
 /**
  * Return the result dimensions of an expression without `->`: the dimensions of "...", then the letters that occur
- * exactly one time, in alphabetical order.
+ * exactly once, in alphabetical order.
  */
 const impliedOutput = (inputs: readonly Labels[]): string[] => {
   const all = inputs.flat();
@@ -113,7 +113,7 @@ const sizesOf = (
 /**
  * Parse an expression such as `"bij,bjk->bik"` for the given operands.
  *
- * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match it.
+ * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match the expression.
  */
 export const parseEinsum = (expression: string, operands: readonly TensorSpec[]): EinsumExpression => {
   const [left, right, ...more] = expression.replaceAll(" ", "").split("->");

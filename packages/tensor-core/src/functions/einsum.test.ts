@@ -152,7 +152,8 @@ describe("einsum", () => {
         .filter(({ op }) => op === "matmul")
         .map(({ specs: [y] }) => y!.shape.toSorted((a, b) => a - b));
     };
-    // Computing (b × c)(c × d) first needs 300 + 300 multiplications; computing (a × b)(b × c) first needs 5000 + 7500.
+    // If b × c and c × d are multiplied first, the cost is 300 + 300 multiplications. If a × b and b × c are multiplied
+    // first, the cost is 5000 + 7500.
     expect(products([50, 2], [2, 50], [50, 3])).toEqual([
       [2, 3],
       [3, 50],

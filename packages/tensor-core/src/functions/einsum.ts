@@ -77,16 +77,16 @@ const asMatrices = (
 ): [Tensor, boolean] => {
   const transposedOrder = [...batch, ...columns, ...rows];
   const lead = batch.length === 0 ? [] : [count(batch)];
-  // A single row or column has the same layout in both orders; without the transpose flag, the kernel is chosen only by
-  // the shape.
+  // A single row or column has the same layout in both orders. In this case the transpose flag is not set, so that the
+  // kernel depends only on the shape.
   if (rows.length > 0 && columns.length > 0 && transposedOrder.every((label, dim) => label === term.labels[dim]))
     return [reshape(term.x, [...lead, count(columns), count(rows)]), true];
   return [reshape(inOrder(term, [...batch, ...rows, ...columns]), [...lead, count(rows), count(columns)]), false];
 };
 
 /**
- * Multiply two terms, and sum over the names that occur in both terms and not in `needed`. `needed`: names of other
- * terms and of the result, in the order of the result.
+ * Multiply two terms, and sum over the names that occur in both terms and not in `needed`. `needed`: names of the
+ * result, in order, then names of the remaining terms.
  */
 const contract = (one: Term, other: Term, needed: Labels, sizes: ReadonlyMap<string, number>): Term => {
   const keeps = new Set(needed);
@@ -120,7 +120,10 @@ const contract = (one: Term, other: Term, needed: Labels, sizes: ReadonlyMap<str
   return { x: reshape(matmul(left, right, { transposeA, transposeB }), shapeOf(labels)), labels };
 };
 
-/** Return the pair of terms whose product needs the fewest multiplications; the first of equal pairs. */
+/**
+ * Return the pair of terms whose product needs the fewest multiplications. If several pairs are equal, returns the
+ * first pair.
+ */
 const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>): readonly [number, number] => {
   const costOf = (a: Term, b: Term): number =>
     elementCount([...new Set([...a.labels, ...b.labels])].map((label) => sizes.get(label)!));
@@ -138,10 +141,10 @@ const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>
  * Each letter names one dimension. Dimensions with the same letter must have the same size. A letter that occurs twice
  * in one operand selects the diagonal. `...` represents all dimensions without a letter, which are aligned at the last
  * dimension and broadcast as in `add`. Without `->`, the result has the dimensions of `...`, then the letters that
- * occur exactly one time, in alphabetical order.
+ * occur exactly once, in alphabetical order.
  *
  * @param operands f32 tensors, one per operand in the expression.
- * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match it.
+ * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match the expression.
  * Cost: operands are multiplied in pairs, in each step the pair with the fewest multiplications. A pair that sums over
  * a shared dimension is a matrix product; operands whose dimensions are stored in another order are transposed first.
  * @example

@@ -173,10 +173,10 @@ export const power = (a: Operand, b: Operand): Tensor => {
   return binary("power", a, b);
 };
 
-/** Maximum of `a` and `b`, broadcast to a common shape. NaN if either is NaN. */
+/** Maximum of `a` and `b`, broadcast to a common shape. NaN if either operand is NaN. */
 export const maximum = (a: Operand, b: Operand): Tensor => binary("maximum", a, b);
 
-/** Minimum of `a` and `b`, broadcast to a common shape. NaN if either is NaN. */
+/** Minimum of `a` and `b`, broadcast to a common shape. NaN if either operand is NaN. */
 export const minimum = (a: Operand, b: Operand): Tensor => binary("minimum", a, b);
 
 /** Negation, `-x`. */
@@ -280,25 +280,25 @@ export const greater = (a: Operand, b: Operand): Tensor => binary("greater", a, 
 /** `a ≥ b` as bool, broadcast to a common shape. */
 export const greaterEqual = (a: Operand, b: Operand): Tensor => binary("greater-equal", a, b);
 
-/** Logical and of two bools, broadcast to a common shape. */
+/** Logical AND of two bools, broadcast to a common shape. */
 export const logicalAnd = (a: Operand, b: Operand): Tensor => binary("logical-and", a, b);
 
-/** Logical or of two bools, broadcast to a common shape. */
+/** Logical OR of two bools, broadcast to a common shape. */
 export const logicalOr = (a: Operand, b: Operand): Tensor => binary("logical-or", a, b);
 
-/** Exclusive or of two bools, broadcast to a common shape. */
+/** Exclusive OR of two bools, broadcast to a common shape. */
 export const logicalXor = (a: Operand, b: Operand): Tensor => binary("logical-xor", a, b);
 
-/** Logical not of a bool. */
+/** Logical NOT of a bool. */
 export const logicalNot = (x: Tensor): Tensor => emitOne("logical-not", [x]);
 
-/** Bitwise and of integers, broadcast to a common shape. */
+/** Bitwise AND of integers, broadcast to a common shape. */
 export const bitwiseAnd = (a: Operand, b: Operand): Tensor => binary("bitwise-and", a, b);
 
-/** Bitwise or of integers, broadcast to a common shape. */
+/** Bitwise OR of integers, broadcast to a common shape. */
 export const bitwiseOr = (a: Operand, b: Operand): Tensor => binary("bitwise-or", a, b);
 
-/** Bitwise exclusive or of integers, broadcast to a common shape. */
+/** Bitwise exclusive OR of integers, broadcast to a common shape. */
 export const bitwiseXor = (a: Operand, b: Operand): Tensor => binary("bitwise-xor", a, b);
 
 /** `a` shifted left by `b` mod 32 bits, broadcast to a common shape. */
@@ -308,11 +308,11 @@ export const shiftLeft = (a: Operand, b: Operand): Tensor => binary("shift-left"
 export const shiftRight = (a: Operand, b: Operand): Tensor => binary("shift-right", a, b);
 
 /**
- * Select `a` if the bool `condition` is true, otherwise `b`. All three operands are broadcast to a common shape.
+ * Select `a` if the bool `condition` is true, otherwise `b`. All operands are broadcast to a common shape.
  *
- * No gradient flows to entries that are not selected. However, if such an entry was computed by a function with an
- * infinite derivative, the gradient of the function's operand is 0 · ∞ = NaN. To avoid this, also apply `where` to the
- * operand of the function.
+ * No gradient flows to entries that are not selected. However, if an entry that is not selected was computed by a
+ * function with an infinite derivative, the gradient of the function's operand is 0 · ∞ = NaN. To avoid this, also
+ * apply `where` to the operand of the function.
  *
  * @example
  * ```ts
@@ -351,8 +351,8 @@ export const cast = (x: Tensor, dtype: DType): Tensor => {
 };
 
 /**
- * Reinterpret the 32 bits of each element as another dtype: f32, i32 or u32. A separate `bitcast` is a view without a
- * copy; fused with other elementwise operators, it has no cost.
+ * Reinterpret the 32 bits of each element as another dtype: f32, i32 or u32. Does not copy: a separate `bitcast` is a
+ * view, and a `bitcast` fused with other elementwise operators has no cost.
  *
  * @example
  * ```ts

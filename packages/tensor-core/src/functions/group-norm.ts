@@ -21,9 +21,12 @@ export interface GroupNormOptions {
  * of a group, per sample. Unlike batch normalization, group normalization needs no running statistics, and samples do
  * not affect each other.
  *
- * @param x f32 [N, ..., C], images as [N, H, W, C].  @param gamma f32 [C].  @param beta f32 [C].
+ * @param x f32 [N, ..., C], images as [N, H, W, C].
+ * @param gamma f32 [C].
+ * @param beta f32 [C].
  * @throws ShapeError if channels and groups, γ or β do not match.
- * Cost: a layer normalization of rows of H·W·C / groups entries; with more than one group also two transpositions.
+ * Cost: one layer normalization over rows with H·W·C / groups entries; with more than one group also two
+ * transpositions.
  * @example
  * ```ts
  * const x = NdArray.from([1, 3], [1, 2]);

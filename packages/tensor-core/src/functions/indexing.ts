@@ -11,12 +11,12 @@ export interface GatherOptions extends DimOption {
 }
 
 /**
- * Select entries of `x` along `dim` (default: 0) by index. The result has shape `x.shape[:dim] + indices.shape +
- * x.shape[dim+1:]`.
+ * Select entries of `x` along `dim` (default: 0) by index. The result has shape
+ * `x.shape[:dim] + indices.shape + x.shape[dim+1:]`.
  *
- * Kernels cannot throw for an index out of range (index < 0 or index ≥ size). With `outside: "invalid"`, the result of
- * such an index is NaN for floats, so that non-finite checks detect it; the smallest value for i32; the largest value
- * for u32 and u8; true for bool. With `outside: "zero"`, the result is 0.
+ * Kernels cannot throw for an index out of range (index < 0 or index ≥ size). With `outside: "invalid"`, the result for
+ * this index is NaN for floats, so that non-finite checks detect the error; the smallest value for i32; the largest
+ * value for u32 and u8; true for bool. With `outside: "zero"`, the result is 0.
  *
  * @param indices i32, any shape.
  * @example
@@ -107,8 +107,8 @@ export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): 
  * Permute the entries of `x` along `dim` (default: 0): `gather` by a permutation. Because no entry is selected twice,
  * the gradient is a gather by the inverse permutation, without additions.
  *
- * @param permutation i32 [x.shape[dim]], a permutation of 0 … size−1. If it is not a permutation, indices out of range
- * give NaN, and the gradient of an entry without an index is NaN.
+ * @param permutation i32 [x.shape[dim]], a permutation of 0 … size−1. If `permutation` is not a permutation, indices
+ * out of range give NaN, and the gradient of an entry without an index is NaN.
  * @example
  * ```ts
  * const x = NdArray.from([10, 20, 30]);
@@ -131,7 +131,7 @@ export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption =
 };
 
 /**
- * Compute the inverse of `permutation` (i32 vector); −1 for an entry without an index.
+ * Compute the inverse of `permutation` (i32 vector); −1 for an entry that no index selects.
  *
  * @example
  * ```ts
@@ -183,8 +183,8 @@ export interface CompactEntries {
 }
 
 /**
- * Select the first `capacity` entries of a vector whose magnitude is at least `bound`, in one read. Zeros are never
- * selected. NaN entries are always selected; a NaN bound is treated as infinite.
+ * Select the entries of a vector with magnitude at least `bound`, in one read; only the first `capacity` are returned.
+ * Zeros are never selected. NaN entries are always selected; a NaN bound is treated as infinite.
  *
  * @param x f32 [n]. @param bound f32 []; its sign is ignored.
  */

@@ -11,8 +11,8 @@ import { reduceMax, type ReduceOptions, sum } from "./reduce.ts";
  * Compute `log Σ exp(x)` over `dims`, f32, without overflow: the maximum is subtracted before the exponential and added
  * to the result.
  *
- * −∞ if there are no entries or all entries are −∞, ∞ if an entry is ∞. The gradient is the softmax over `dims`; the
- * gradient is 0 if the result is −∞.
+ * The result is −∞ if there are no entries or all entries are −∞, and ∞ if an entry is ∞. The gradient is the softmax
+ * over `dims`; the gradient is 0 if the result is −∞.
  *
  * @throws ShapeError if the dtype is not f32.
  * Cost: two reads of `x`.

@@ -214,7 +214,7 @@ export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
 };
 
 /**
- * Select each `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d.
+ * Select every `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d.
  * Negative starts and ends count from the end. If a list has fewer entries than `x` has dimensions, the remaining
  * dimensions are not sliced.
  *

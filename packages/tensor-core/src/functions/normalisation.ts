@@ -44,8 +44,8 @@ export const rmsNorm = (x: Tensor, gamma: Tensor, epsilon = 1e-5): Tensor =>
   emit("rms-norm", [x, gamma], { epsilon: checkEpsilon("rmsNorm", epsilon) })[0]!;
 
 /**
- * Result of batch normalization in training. `mean` and `variance` are for running averages; no gradient flows through
- * them.
+ * Result of batch normalization in training. `mean` and `variance` are inputs for running averages; no gradient flows
+ * through `mean` and `variance`.
  */
 export interface BatchNormResult {
   readonly y: Tensor;

@@ -32,8 +32,8 @@ const foldDim = (x: Tensor, along: number): Tensor => {
 /**
  * Compute the product over `dims`; 1 if there are no entries. Accepts f32, i32 and u32; integers wrap around.
  *
- * The gradient of each entry is the product of the other entries, computed without division, so it is correct even if
- * entries are 0.
+ * The gradient of each entry is the product of the other entries, computed without division, so the gradient is correct
+ * even if entries are 0.
  * Cost: ⌈log₂ n⌉ passes over n/2, n/4, … products; about 1 flop and 2 reads per entry in total.
  * @example
  * ```ts

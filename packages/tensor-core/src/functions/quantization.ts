@@ -34,8 +34,7 @@ export interface DequantizeOptions {
   /** Number of bits per code, as passed to `quantize`. Default: 8. */
   readonly bits?: 8 | 4 | 2;
   /**
-   * Number of codes per row: size of the last dimension of the result. Default: the maximum number of codes in the
-   * bytes.
+   * Number of codes per row: size of the last dimension of the result. Default: as many codes as the bytes can contain.
    */
   readonly count?: number;
 }
@@ -55,8 +54,8 @@ const lastDim = (x: Tensor, from: number, to: number): Tensor => {
 };
 
 /**
- * Pack u8 codes: each row is divided into `parts` equal parts, and part k is stored in the bits from `bits·k` of the
- * bytes. Adjacent codes are stored in adjacent bytes.
+ * Pack u8 codes: each row is divided into `parts` equal parts, and part k is stored in bits `bits·k` to
+ * `bits·(k + 1) − 1` of each byte. Adjacent codes are stored in adjacent bytes.
  */
 const packCodes = (codes: Tensor, bits: number, parts: number): Tensor => {
   if (parts === 1) return codes;
@@ -86,13 +85,13 @@ const unpackCodes = (codes: Tensor, bits: number, parts: number, count: number):
 };
 
 /**
- * Quantize each row (last dimension) to integer multiples of one scale, symmetric around 0: `x ≈ (code − 2^(bits−1)) ·
- * scale` with `scale = max|x| / (2^(bits−1) − 1)`, at least 2⁻¹²⁶. A row of zeros stays zero; a row with a NaN or an
- * infinity becomes NaN.
+ * Quantize each row (last dimension) to integer multiples of one scale, symmetric around 0:
+ * `x ≈ (code − 2^(bits−1)) · scale` with `scale = max|x| / (2^(bits−1) − 1)`, at least 2⁻¹²⁶. A row of zeros stays
+ * zero; a row with a NaN or an infinity becomes NaN.
  *
- * Maximum error per element: scale/2 with rounding to nearest (halves round up); less than scale with a key, and 0 in
- * expectation. Both bounds hold up to 2⁻¹⁵ · scale, because of the f32 rounding error at the largest code. With 4 or 2
- * bits, 2 or 4 codes share one byte.
+ * Maximum error per element: scale/2 with rounding to nearest (halves round up); less than scale with a key, with an
+ * expected error of 0. Errors may exceed both bounds by up to 2⁻¹⁵ · scale, because of the f32 rounding error at the
+ * largest code. With 4 or 2 bits, 2 or 4 codes share one byte.
  *
  * @param x f32 [..., n].
  * @returns Codes u8 [..., ⌈n·bits/8⌉] and scale f32 [..., 1]. No gradient flows through the results. Bytes: x is read

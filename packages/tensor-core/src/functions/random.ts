@@ -60,7 +60,7 @@ export const splitKey = (key: Tensor, count = 2): Tensor[] => {
 const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
 
 /**
- * Generate uniform f32 numbers in [low, high), multiples of `(high - low) / 2²⁴` above `low`.
+ * Generate uniform f32 numbers in [low, high), in steps of `(high - low) / 2²⁴` from `low`.
  *
  * @example
  * ```ts
@@ -82,8 +82,8 @@ export const uniform = (
 };
 
 /**
- * Generate standard normal f32 numbers by the Box-Muller transform: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z|
- * stays below 5.8.
+ * Generate normally distributed f32 numbers with the given mean (default: 0) and standard deviation (default: 1), by
+ * the Box-Muller transform: `z = √(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z| stays below 5.8.
  * Cost: two random words per value.
  * @example
  * ```ts

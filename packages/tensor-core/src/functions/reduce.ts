@@ -227,18 +227,18 @@ export const topK = (x: Tensor, k: number, options: TopKOptions = {}): [values: 
 };
 
 /**
- * Count the values in each of `bins` bins of equal width over [low, high]. The bin of x is `⌊(x − low)/(high − low) ·
- * bins⌋`; `x = high` is in the last bin.
+ * Count the values in each of `bins` bins of equal width over [low, high]. The bin of x is
+ * `⌊(x − low)/(high − low) · bins⌋`; `x = high` is in the last bin.
  *
  * Values outside the range, and NaN, are not counted. If low = high, or if the range is narrower than `bins · 2⁻¹²⁸`,
- * all values in the range are in the last bin. All counts are 0 if low > high, if low or high is NaN, or if `high − low
- * ≥ 2¹²⁶`. Each step is rounded to f32, and magnitudes below 2⁻¹²⁶ are treated as 0, so that all backends return equal
- * counts.
+ * all values in the range are in the last bin. All counts are 0 if low > high, if low or high is NaN, or if
+ * `high − low ≥ 2¹²⁶`. Each step is rounded to f32, and magnitudes below 2⁻¹²⁶ are treated as 0, so that all backends
+ * return equal counts.
  *
  * @param x f32, any shape.
  * @param low f32 [].
  * @param high f32 [].
- * @param bins Number of bins, 1 to 65536. At most 4096 bins is fastest.
+ * @param bins Number of bins, 1 to 65536. Fastest with at most 4096 bins.
  * @returns i32 [bins].
  * @example
  * ```ts

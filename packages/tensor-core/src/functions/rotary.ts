@@ -18,7 +18,10 @@ import {
 } from "./elementwise.ts";
 import { concat, expandDims, reshape, slice, stack } from "./movement.ts";
 
-/** Frequency scaling for sequences longer than the training sequences. Type names as in Hugging Face configurations. */
+/**
+ * Frequency scaling for sequences longer than the training sequences. Types are named as in Hugging Face
+ * configurations.
+ */
 export type RotaryScaling =
   | { readonly type: "linear"; readonly factor: number }
   | {
@@ -91,9 +94,9 @@ const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
 
 /**
  * Compute the rotation angles, in −π … π, f32 [..., T, pairs]. Direct f32 multiplication would have a relative error of
- * 2⁻²⁴, an absolute error of 0.06 at position 10⁶. Therefore, frequencies are 64-bit fixed-point fractions of a turn
- * per position (two u32 words). Position times frequency, modulo one turn, is then an integer product, exact to 2⁻³²
- * turns at all positions, including negative positions.
+ * 2⁻²⁴, which is an absolute error of 0.06 at position 10⁶. Therefore, frequencies are stored as 64-bit fixed-point
+ * fractions of a turn per position (two u32 words). Position times frequency, modulo one turn, is then an integer
+ * product, exact to 2⁻³² turns at all positions, including negative positions.
  */
 const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => {
   const turns = frequencies.map((frequency) => fraction(frequency / (2 * Math.PI)) * word);
@@ -111,8 +114,8 @@ const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => 
  * Rotary position embedding: rotate pair i of the row at position t by the angle `t · base^(−2i/D)`; `scaling` may
  * change the frequency.
  *
- * The gradient rotates in the opposite direction. Angles are exact to 2⁻³² turns at all positions (with `positions`,
- * i32); sines and cosines are exact to f32.
+ * The gradient rotates in the opposite direction. Angles are exact to 2⁻³² turns at all positions (all i32 values if
+ * `positions` is given); sines and cosines are exact to f32.
  *
  * @param x f32 [..., T, D], D even.
  * Cost: without `positions`, `scaling` and `pairs`, one kernel that reads and writes x once. Otherwise, cosines and

@@ -1,5 +1,5 @@
-// Terms: the full tensor is the unsharded tensor. The shard of rank i is the i-th of P equal parts of the full tensor
-// along a dimension, for an axis of P ranks.
+// Terms: the full tensor is the unsharded tensor. For an axis of P ranks, the full tensor is divided into P equal
+// shards along one dimension. Rank i has shard i.
 import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { axisSize, requireOperands } from "../graph/emit.ts";

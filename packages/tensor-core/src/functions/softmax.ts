@@ -7,7 +7,7 @@ import { add, cast, type DimOption, divide, logicalAnd, multiply, negate, notEqu
 import { reshape, swapDims } from "./movement.ts";
 import { mean, sum } from "./reduce.ts";
 
-/** Apply a row-wise operator (along the last dimension) along `dim`. */
+/** Apply an operator that works along the last dimension to dimension `dim` instead. */
 const emitAlongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOption): Tensor => {
   const { dim = -1 } = checkOptions(op === "softmax" ? "softmax(x)" : "logSoftmax(x)", options, { dim: true });
   requireOperands(op, [x]);
@@ -82,7 +82,7 @@ const checkRows = (
  * Return whether each row is included in the loss, bool, shaped like the labels; undefined if all rows are included.
  */
 const countedRows = (labels: Tensor, { mask, ignoreIndex }: CrossEntropyOptions): Tensor | undefined => {
-  // For labels of another dtype, the operator throws a better error.
+  // For labels of another dtype, the operator throws a more specific error.
   if (ignoreIndex === undefined || labels.dtype !== "i32") return mask;
   const counts = notEqual(labels, ignoreIndex);
   return mask === undefined ? counts : logicalAnd(mask, counts);
@@ -114,8 +114,8 @@ const countedLosses = (logits: Tensor, labels: Tensor, labelSmoothing: number, c
  * @param options.mask Excluded rows have loss 0 and gradient 0, even if they contain infinities, NaN, or a label such
  * as −100: their logits are replaced before the loss is computed, because 0 · NaN is NaN. Costs one more pass over the
  * logits, unless the replacement is fused with the kernel that computes the logits.
- * @param options.labelSmoothing If above 0, also computes the log-softmax of the logits, and a logit of −∞ makes the
- * loss of its row infinite.
+ * @param options.labelSmoothing If above 0, the log-softmax is computed too, and a row with a logit of −∞ has an
+ * infinite loss.
  * @returns f32 [...].
  * @throws ShapeError if logits, labels and mask do not match; ArgumentError if labelSmoothing is outside 0 … 1.
  * @example

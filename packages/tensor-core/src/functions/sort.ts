@@ -17,7 +17,7 @@ export interface SortOptions extends DimOption {
 /**
  * Sort the entries along `dim` (default: the last dimension), and return the sorted values and their original indices.
  *
- * The sort is stable in both directions: equal entries keep their order. NaN is treated as the maximum, so it comes
+ * The sort is stable in both directions: equal entries keep their order. NaN is treated as the maximum, so NaN comes
  * last unless `descending`. Gradients of the values flow to their original positions.
  *
  * @param x f32, i32 or u32.

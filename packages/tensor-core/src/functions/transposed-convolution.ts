@@ -7,8 +7,8 @@ import { type Padding, type Pair, resolvePadding, resolvePair } from "../window.
 import { type Conv2dOptions, withBias } from "./convolution.ts";
 
 /**
- * Options of `convTranspose2d`: the options of the `conv2d` whose adjoint it computes. `padding` is removed from the
- * result, because `conv2d` adds it.
+ * Options of `convTranspose2d`: options of the corresponding `conv2d`. `padding` is cropped from the result, because
+ * `conv2d` adds padding to its image.
  */
 export interface ConvTranspose2dOptions extends Conv2dOptions {
   /**
@@ -59,9 +59,9 @@ const checkShapes = (x: Tensor, w: Tensor, groups: number): void => {
  * strided convolution. Each pixel of `x` adds a kernel-sized patch to the result; patches are a stride apart.
  * `⟨conv2d(a, w), x⟩ = ⟨a, convTranspose2d(x, w)⟩` with the same options.
  *
- * @param x f32, or f16 with sums in f32: [N, H, W, C], e.g. [64, 7, 7, 32].
- * @param w dtype of `x`: [kernel height, kernel width, O / groups, C], the weight of the `conv2d` from O to C channels,
- * e.g. [4, 4, 16, 32].
+ * @param x f32, or f16 or bf16 with sums in f32: [N, H, W, C], e.g. [64, 7, 7, 32].
+ * @param w dtype of `x`: [kernel height, kernel width, O / groups, C], the weight of a `conv2d` that maps O to C
+ * channels, e.g. [4, 4, 16, 32].
  * @returns [N, H', W', O] with H' = (H − 1)·stride + (height − 1)·dilation + 1 − padding + outputPadding; with "same",
  * H' = H·stride.
  * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError if a stride, padding, dilation

@@ -7,8 +7,8 @@ import { greaterEqual, iota, lessEqual, subtract, where } from "./elementwise.ts
 
 export interface TriangleOptions {
   /**
-   * Diagonal at the edge of the kept triangle, included in the triangle. 0: main diagonal; 1: first diagonal above; −1:
-   * first diagonal below. Default: 0.
+   * Index of the diagonal that bounds the kept triangle; the diagonal is also kept. 0: main diagonal; 1: first diagonal
+   * above; −1: first diagonal below. Default: 0.
    */
   readonly diagonal?: number;
 }

@@ -1,6 +1,6 @@
 import type { Params } from "./graph.ts";
 
-/** Parameters of every collective node: the mesh axis, and the number of ranks along it. */
+/** Parameters of every collective node: the mesh axis, and the number of ranks along that axis. */
 export type CollectiveParams = Params & {
   readonly axis: string;
   readonly axisSize: number;

@@ -12,7 +12,7 @@ export type Mesh = { readonly [axis: string]: number };
 /** Coordinates of one rank along mesh axes. */
 export type MeshCoordinates = { readonly [axis: string]: number };
 
-/** Custom derivative of some values. Replaces the derivatives of the nodes that computed the values. */
+/** Custom derivative of a list of values. Replaces the derivatives of the nodes that computed the values. */
 export interface GradientRule {
   /** Returns the gradient of each operand of the node; `undefined` if no gradient flows to the operand. */
   readonly rule: (context: VjpContext<Params>) => (Tensor | undefined)[];
@@ -35,8 +35,8 @@ export interface TraceState {
   /** Definitions of the users' operators in the trace, by name. */
   readonly definitions: Map<string, Operator>;
   /**
-   * Custom derivatives by the id of the node that carries them. Such a node returns its values unchanged; `trace`
-   * removes the node at the end.
+   * Custom derivatives, by id of the `custom-gradient` node. The node returns its values unchanged; `trace` removes the
+   * node at the end.
    */
   readonly gradientRules: Map<number, GradientRule>;
   readonly derivatives: Derivatives;
@@ -162,7 +162,7 @@ export const withTrace = <T>(state: TraceState, fn: () => T): T => {
 export const operatorIn = (state: TraceState, op: string): Operator | undefined =>
   Object.hasOwn(state.operators, op) ? state.operators[op] : state.definitions.get(op);
 
-/** Trace `fn` as part of the composition of operator `op`, which must not use `op` itself. */
+/** Trace `fn` as part of the composition of operator `op`. The composition must not use `op` itself. */
 export const composing = <T>(op: string, fn: () => T): T => {
   const state = currentTrace("composing");
   const outer = state.composing;
@@ -233,7 +233,8 @@ export const emitOne = (op: string, inputs: readonly Tensor[], params: Params = 
   emit(op, inputs, params)[0]!;
 
 /**
- * Run `fn` with `name` appended to the scope path. Nodes record the scope path as the model part that emitted them.
+ * Run `fn` with `name` appended to the scope path. Each node records the scope path, which names the model part that
+ * emitted the node.
  *
  * @example
  * ```ts
@@ -256,7 +257,8 @@ export const scope = <T>(name: string, fn: () => T): T => {
 
 /**
  * Run `fn`, and assign its nodes to a phase of the step. Not needed for differentiation (`backward`), `exchange` of
- * `@skein/compressors` (`communication`), and optimizers and `applyUpdates` (`update`), which set their phase.
+ * `@skein/compressors` (`communication`), and optimizers and `applyUpdates` (`update`), which set their phase
+ * themselves.
  *
  * @example
  * ```ts

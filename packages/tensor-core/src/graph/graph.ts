@@ -61,7 +61,9 @@ export const ownOrigin: Origin = { scope: "", phase: "forward", region: "" };
 
 export const originOf = ({ scope, phase, region }: Node): Origin => ({ scope, phase, region });
 
-/** Return the later of two phases: the phase of a merged node, which runs when the last of the merged nodes can run. */
+/**
+ * Return the later of two phases. Used for merged nodes, because a merged node runs when the last of the nodes can run.
+ */
 export const laterPhase = (a: Phase, b: Phase): Phase => (phases.indexOf(a) < phases.indexOf(b) ? b : a);
 
 /**
@@ -99,7 +101,7 @@ export const valueKey = (ref: ValueRef): string => `${ref.node}:${ref.output}`;
  */
 export class GraphBuilder {
   readonly nodes: Node[] = [];
-  /** New values of the outputs of each old node. */
+  /** New value of each output, by the id of the old node and the output index. */
   private readonly moved: ValueRef[][] = [];
 
   /** Append a node. Returns the node's id. */

@@ -15,7 +15,7 @@ export interface Cost {
   readonly bytesWritten: number;
 }
 
-/** Value of the reference interpreter: the elements of any dtype as f64. */
+/** Value in the reference interpreter: elements as f64, for any dtype. */
 export interface ReferenceArray {
   readonly spec: TensorSpec;
   readonly data: Float64Array;
@@ -31,9 +31,9 @@ export interface VjpContext<P extends Params> {
 }
 
 /**
- * Action of an executor for a node without a kernel. "argument": pass an argument; "position": return the rank's
- * coordinate along a mesh axis; "start": start a collective; "done": wait for a collective; "barrier": no action, the
- * node only prevents passes from merging nodes.
+ * Executor action for a node without a kernel. "argument": pass an argument; "position": return the rank's coordinate
+ * along a mesh axis; "start": start a collective; "done": wait for a collective; "barrier": no action, the node only
+ * prevents passes from merging nodes.
  */
 export type Role = "argument" | "position" | "start" | "done" | "barrier";
 
@@ -41,7 +41,7 @@ export type Role = "argument" | "position" | "start" | "done" | "barrier";
 export interface Fold<P extends Params = Params> {
   /** Required dtype of the operand. */
   readonly dtype: DType;
-  /** Returns d if dimensions d and later are reduced; `undefined` if the reduced dimensions are not the last ones. */
+  /** Returns d if dimensions d and later are reduced; `undefined` if other dimensions are reduced. */
   readonly from: (params: P, numDims: number) => number | undefined;
 }
 
@@ -61,7 +61,7 @@ export type LayerKind = "linear" | "convolution" | "embedding" | "norm";
 
 /**
  * Interpretation of a node as a layer: operand indices of the layer's input, weight and bias. The bias is absent if the
- * node does not add it. The layer's result is output 0.
+ * node adds no bias. The layer's result is output 0.
  */
 export interface LayerReading {
   readonly kind: LayerKind;
@@ -96,8 +96,8 @@ export interface OperatorFacts<P extends Params = Params> {
    */
   readonly mayOverwrite?: (node: KernelNode<P>, input: number, output: number) => boolean;
   /**
-   * For a node that reads its operands one after the other, returns the rank of operand `input` in the order of last
-   * reads: higher is later.
+   * Returns when the node last reads operand `input`: a higher number means a later read. Only for nodes that read
+   * their operands one after the other.
    */
   readonly lastRead?: (params: P, input: number) => number;
   /** Whether the result has the elements of the operand in the same order. */
@@ -107,8 +107,8 @@ export interface OperatorFacts<P extends Params = Params> {
   /** Whether the operator adds its two operands. */
   readonly adds?: boolean;
   /**
-   * For an operator that `rearranges` without `keepsOrder`: number of leading dimensions of operand 0 whose order is
-   * unchanged. Absent: 0.
+   * Number of leading dimensions of operand 0 that stay in place. For operators with `rearranges` and without
+   * `keepsOrder`. Absent: 0.
    */
   readonly leadingDimsKept?: (params: P) => number;
   /** Interpretations of the node as a layer with a weight: see `layersOf`. */
@@ -153,7 +153,7 @@ export interface OperatorFacts<P extends Params = Params> {
  *
  * - `infer`: shapes and dtypes of the outputs; throws `ShapeError` with both shapes and the rule.
  * - `vjp`: traced gradient rule; one entry per input, `undefined` if no gradient flows.
- * - `cost`: from shapes alone.
+ * - `cost`: computed from shapes alone.
  * - `reference`: f64, slow and exact; returns the data of each output.
  */
 export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
@@ -174,8 +174,8 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   /** Whether no gradient flows through the operator. */
   readonly stopsGradient?: boolean;
   /**
-   * The operator as a composition of other operators, for backends and exporters that do not have the operator itself.
-   * Built-in operators: elementwise operators only, see `composedElementwise`.
+   * Composition of other operators that computes this operator, for backends and exporters that do not have the
+   * operator itself. Compositions of built-in operators contain only elementwise operators, see `composedElementwise`.
    */
   readonly composition?: (inputs: readonly Tensor[], params: P) => readonly Tensor[];
   /** Whether the reference interpreter runs the composition because no `reference` was given; users' operators only. */

@@ -1,7 +1,7 @@
 import type { TensorSpec } from "../shape.ts";
 import type { Node, Params, ValueRef } from "./graph.ts";
 
-/** Interface for rewrite rules: access to the new graph built so far, and functions that add nodes to it. */
+/** Interface for rewrite rules: access to the new graph built so far, and functions that add nodes to this graph. */
 export interface RewriteContext {
   /** Returns the node that computes a value. */
   readonly producer: (ref: ValueRef) => Node;
@@ -23,7 +23,7 @@ export interface RewriteContext {
 }
 
 /**
- * Replace a node with one output by an equal value of the same dtype and shape, or return `undefined` to leave it
+ * Replace a node with one output by an equal value of the same dtype and shape, or return `undefined` to leave the node
  * unchanged.
  */
 export type RewriteRule<P extends Params = Params> = (

@@ -20,7 +20,7 @@ export const nodeCost = (graph: Graph, node: Node): Cost => {
 };
 
 /**
- * Compute the total cost of all nodes: flops, and the bytes read and written if each use of a value reads it from
+ * Compute the total cost of all nodes: flops, and the bytes read and written if every use of a value is a read from
  * memory.
  *
  * @example

@@ -4,8 +4,9 @@ import { type InPlaceRule, mayTakeOver } from "./in-place.ts";
 import type { Block, Blocks, StoredValue } from "./memory-blocks.ts";
 
 /**
- * Score a donated input as memory for an output. The score increases with the time of the input's last read, and is
- * highest if the output can be computed in place. `undefined` if the output cannot use the input's memory.
+ * Return a score for storing an output in the memory of a donated input. The score increases with the time of the
+ * input's last read, and is highest if the output can be computed in place. `undefined` if the output cannot use the
+ * input's memory.
  */
 const suitability = (
   graph: Graph,

@@ -4,12 +4,12 @@ import { operators } from "../ops/table.ts";
 import { addTo, type Block, type Blocks, type StoredValue } from "./memory-blocks.ts";
 
 /**
- * Returns whether the kernel of a node may write output `output` over input `input`, provided that no other node needs
- * the input.
+ * In-place rule: returns whether the kernel of a node may write output `output` over input `input`, provided that no
+ * other node needs the input.
  */
 export type InPlaceRule = (node: KernelNode, input: number, output: number) => boolean;
 
-/** In-place rule that holds for any kernel: `mayOverwrite` of the operator. */
+/** In-place rule that is valid for every kernel of an operator: `mayOverwrite` of the operator. */
 export const standardInPlaceRule: InPlaceRule = (node, input, output) =>
   operators[node.op]?.mayOverwrite?.(node, input, output) ?? false;
 
@@ -18,7 +18,7 @@ const overlaps = (a: StoredValue, begin: number, bytes: number): boolean =>
 
 /**
  * Whether output `output` of `node` may reuse the memory of input `input`: the sizes are equal, the kernel can compute
- * in place, and no other read needs these bytes at that time or later.
+ * in place, and no other read of the input's bytes ends at `node` or later.
  */
 export const mayTakeOver = (
   graph: Graph,
@@ -48,15 +48,15 @@ const moveInto = (source: StoredValue, result: StoredValue): void => {
   if (from.output !== undefined) to.output = from.output;
 };
 
-/** Whether the ownership of the memory of `source` permits `result`'s block to use that memory. */
+/** Whether `result`'s block may use the memory of `source`, given the graph input or output that owns this memory. */
 const fits = (source: StoredValue, result: StoredValue, writable: ReadonlySet<number>): boolean => {
   const [from, to]: [Block, Block] = [result.block, source.block];
   const isWhole = source.offset === 0 && to.bytes === source.bytes;
   if (from === to || (to.input !== undefined && !writable.has(to.input))) return false;
   if (from.output !== undefined)
     return isWhole && to.input === undefined && to.output === undefined && to.donated === undefined;
-  // Reusing a part of a block extends the life of the whole block, so allow that only if the block already lives long
-  // enough.
+  // Reusing a part of a block extends the life of the whole block. Therefore, a part is reused only if the block
+  // already lives long enough.
   return isWhole || from.end <= to.end;
 };
 
@@ -68,7 +68,7 @@ const fits = (source: StoredValue, result: StoredValue, writable: ReadonlySet<nu
 export const placeInPlace = (graph: Graph, blocks: Blocks, rule: InPlaceRule, writable: ReadonlySet<number>): void => {
   for (const node of graph.nodes) {
     const { role, joinsOperands } = operators[node.op] ?? {};
-    // The operands of a node with `joinsOperands` are computed inside its result.
+    // The operands of a node with `joinsOperands` are computed inside the result of the node.
     if (blocks.settled.has(node.id) || role === "argument" || joinsOperands !== undefined) continue;
     for (const [output, result] of blocks.values[node.id]!.entries()) {
       // Only a block that begins at this node may move; a block that reuses a donated input is already placed.

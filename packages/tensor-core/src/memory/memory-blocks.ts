@@ -20,8 +20,8 @@ export interface StoredValue {
   /** Total size of the elements in bytes, not rounded. Equal for a value and its full views. */
   readonly exactBytes: number;
   /**
-   * Size in bytes, rounded up to the alignment of views. A kernel may write a full last vector, so no other value may
-   * be stored in these bytes when the value is written.
+   * Size in bytes, rounded up to the view alignment. A kernel may write a full vector at the end of the value, so the
+   * padding must not contain another value when this value is written.
    */
   readonly bytes: number;
   readonly reads: Read[];
@@ -62,8 +62,8 @@ export interface Blocks {
 }
 
 /**
- * For each node, return the id of the node until which the node's operands must stay unchanged: for a collective, its
- * done node.
+ * Return for each node the id of the last node during which the operands must stay unchanged: the node itself, or for a
+ * collective its done node.
  */
 const readsUntil = (graph: Graph): number[] => {
   const until = graph.nodes.map((node) => (roleOf(node) === "start" ? -1 : node.id));
@@ -79,8 +79,8 @@ const readsUntil = (graph: Graph): number[] => {
  */
 export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
   const until = readsUntil(graph);
-  // Containing value of each contained value: the operand of a view, or the `concat` result for an operand computed in
-  // place.
+  // For each value that is stored inside another value, the containing value: the operand of a view, or the `concat`
+  // result for an operand computed in place.
   const wholes = new Map<StoredValue, { readonly whole: StoredValue; readonly offset: number }>();
   const isView = new Set<StoredValue>();
   const placedOperands = new Map<number, readonly boolean[]>();

@@ -145,7 +145,7 @@ describe("planMemory", () => {
       [tensor(4, 4), tensor(4, 4), { dtype: "i32", shape: [4] } as unknown as Tensor],
       { donate: [0, 1] },
     );
-    // Both inputs fit the product. Only the first input fits the sum, which is computed in place.
+    // The product fits into both inputs. The sum, which is computed in place, fits only into the first input.
     expect(plan.outputs.map(({ region, index }) => `${region} ${index}`)).toEqual(["input 1", "input 0"]);
   });
 

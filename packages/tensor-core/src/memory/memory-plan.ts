@@ -52,18 +52,20 @@ export interface MemoryPlan {
 }
 
 export interface MemoryPlanOptions {
-  /** Indices of inputs whose memory may be overwritten, and may become the memory of an output. Default: none. */
+  /**
+   * Indices of donated inputs, whose memory may be overwritten and may become the memory of an output. Default: none.
+   */
   readonly donate?: readonly number[];
   /**
    * Alignment of blocks in the workspace, bytes: a multiple of `viewAlignment`. Default: 64, a cache line, or
    * `viewAlignment` if that is larger.
    */
   readonly alignment?: number;
-  /** Maximum size of a slab of the workspace, bytes. A larger value has a separate slab. Default: no limit. */
+  /** Maximum size of a slab of the workspace, bytes. A larger value is stored in a separate slab. Default: no limit. */
   readonly maxSlabBytes?: number;
   /**
-   * Alignment in bytes of views inside their operand, and of operands inside the result of a `concat`. Unaligned views
-   * and operands are copied. Sizes are rounded up to this alignment. Default: 1.
+   * Alignment, in bytes, of a view inside its operand and of an operand inside a `concat` result. Unaligned views and
+   * operands are copied. Sizes are rounded up to this alignment. Default: 1.
    */
   readonly viewAlignment?: number;
   /** Rule for computing in place. Default: `standardInPlaceRule`. */
@@ -95,9 +97,10 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
  * Assign a fixed location to every value of a graph, before the first run.
  *
  * - Views (reshape, bitcast, contiguous slice, identity, `collective-done`) share the memory of their operand; operands
- *   of a contiguous `concat` are computed inside its result, so gradient buckets are sent and read without a copy.
- * - A result is computed in place if its operand is not read later; the memory of operands and results of a
- *   collective is not reused until the collective is done.
+ *   of a contiguous `concat` are computed inside the result of the `concat`, so gradient buckets are sent and read
+ *   without a copy.
+ * - A result is computed in place if its operand is not read later; the memory of operands and results of a collective
+ *   is not reused until the collective is done.
  * - Outputs reuse donated inputs of the same size; inputs that are not donated are never written.
  * - All other blocks are packed into one workspace by liveness.
  *

@@ -5,10 +5,7 @@ export interface Interval {
   readonly end: number;
 }
 
-/**
- * Result of packing: slab and offset of each interval, in the order of the intervals, and the size of each slab in
- * bytes.
- */
+/** Result of packing: slab and offset of each interval, in interval order, and each slab size in bytes. */
 export interface Packing {
   readonly slabs: readonly number[];
   readonly offsets: readonly number[];
@@ -18,8 +15,8 @@ export interface Packing {
 const total = ({ slabBytes }: Packing): number => slabBytes.reduce((sum, bytes) => sum + bytes, 0);
 
 /**
- * Return the offset of the smallest gap for `interval` between the intervals alive at the same time; if no gap is large
- * enough, the end of the last such interval.
+ * Return the offset at which to place `interval`: the start of the smallest sufficient gap between the intervals alive
+ * at the same time. If no gap is large enough, the end of the last of these intervals.
  */
 const bestOffset = (
   intervals: readonly Interval[],

@@ -15,12 +15,12 @@ import { logSumExp } from "./shared/rows.ts";
 /**
  * Attention, `softmax(scale · q kᵀ) v`, with an optional causal mask. Outputs: the result, and for the backward pass
  * the logsumexp of each query's scores (f32, also for 16-bit operands), through which no gradient flows. If all keys of
- * a query are masked, its result is zeros and its logsumexp is −∞.
+ * a query are masked, the result of the query is zeros and the logsumexp is −∞.
  *
  * k and v may have fewer heads than q: query head h reads head ⌊h / (heads / key heads)⌋. The optional fourth operand,
  * i32 [2, batch], limits the visible keys: row 0 is the number of keys of each batch entry; row 1, used if `causal`, is
  * the number of keys before the first query. Both rows are clamped to the valid range.
- * Cost: computed without the limits.
+ * Cost: ignores the limits, because their values are known only at run time.
  */
 export const attentionOperator: Operator = defineOperator<AttentionParams>({
   name: "attention",

@@ -6,8 +6,8 @@ import { forEachWindow, poolingCost, type PoolingParams, poolingShape } from "./
 export type AvgPool2dParams = PoolingParams & { readonly countPadding: boolean };
 
 /**
- * Mean of each window, per channel. With `countPadding`, the divisor is the window size, also at the edges; otherwise
- * the number of window pixels inside the image.
+ * Mean of each window, per channel. With `countPadding`, the divisor is the window size, also at the edges; otherwise,
+ * the divisor is the number of window pixels inside the image.
  */
 export const avgPool2dOperator: Operator = defineOperator<AvgPool2dParams>({
   name: "avg-pool2d",

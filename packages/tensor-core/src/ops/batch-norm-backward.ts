@@ -5,8 +5,8 @@ import { rowsOf } from "./shared/rows.ts";
 export type BatchNormBackwardParams = { readonly epsilon: number };
 
 /**
- * Gradients of `batch-norm`: with x̂ = (x − mean)·rstd, `dβ = Σ g`, `dγ = Σ g·x̂`, `dx = γ · rstd · (g − dβ/N − x̂ ·
- * dγ/N)`, with sums over the N values of each channel.
+ * Gradients of `batch-norm`: with rstd = 1 / √(variance + ε), x̂ = (x − mean)·rstd and the cotangent g of y,
+ * `dβ = Σ g`, `dγ = Σ g·x̂`, `dx = γ · rstd · (g − dβ/N − x̂ · dγ/N)`, with sums over the N values of each channel.
  */
 export const batchNormBackwardOperator: Operator = defineOperator<BatchNormBackwardParams>({
   name: "batch-norm-backward",

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** Bitwise and of integers. */
+/** Bitwise AND of integers. */
 export const bitwiseAndOperator: Operator = elementwise({
   name: "bitwise-and",
   arity: 2,

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** Bitwise or of integers. */
+/** Bitwise OR of integers. */
 export const bitwiseOrOperator: Operator = elementwise({
   name: "bitwise-or",
   arity: 2,

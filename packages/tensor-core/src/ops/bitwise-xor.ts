@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** Bitwise exclusive or of integers. */
+/** Bitwise exclusive OR of integers. */
 export const bitwiseXorOperator: Operator = elementwise({
   name: "bitwise-xor",
   arity: 2,

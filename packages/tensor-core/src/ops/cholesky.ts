@@ -6,7 +6,7 @@ import { needSquares, squaresOf } from "./shared/matrices.ts";
 /**
  * Lower Cholesky factors of symmetric matrices: `a = l lᵀ`, where l is lower triangular with a positive diagonal. Only
  * the lower triangle of `a` is read; the upper triangle of `l` is zero. If the matrix is not positive definite, the
- * entries `l[i][j]` with i ≥ j ≥ p are NaN, where p is the first pivot that is not positive.
+ * entries `l[i][j]` with i ≥ j ≥ p are NaN, where p is the index of the first pivot that is not positive.
  *
  * Gradient: Murray 2016, arXiv 1602.07527, section 3.1.
  */

@@ -4,7 +4,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 
 export const collectiveStartName = "collective-start";
 
-/** Parameters of a `collective-start` node: the parameters of the started operator, and the following. */
+/** Parameters of a `collective-start` node: the parameters of the started operator, and the fields below. */
 export type CollectiveStartParams = Params & {
   /** Name of the started operator. */
   readonly collective: string;
@@ -21,7 +21,7 @@ export type CollectiveStartParams = Params & {
  * `collective-done` node, the operands must not be overwritten, and the results must not be read. `scheduleCollectives`
  * creates the nodes after differentiation, so the operator has no gradient rule.
  *
- * @param rows Operators; those with a `collective` function can be started.
+ * @param rows Operators; only operators with a `collective` function can be started.
  */
 export const collectiveStartOperator = (rows: readonly Operator[]): Operator => {
   const table = new Map(rows.filter((row) => row.collective !== undefined).map((row) => [row.name, row]));

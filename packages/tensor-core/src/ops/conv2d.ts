@@ -10,7 +10,10 @@ import {
 } from "./shared/convolution.ts";
 import { asOperand } from "./shared/product-dtype.ts";
 
-/** Convolution `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o]`: NHWC images, HWIO weights. */
+/**
+ * Convolution of NHWC images with HWIO weights:
+ * `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o]` with stride s, padding p and dilation d.
+ */
 export const conv2dOperator: Operator = defineOperator<ConvolutionParams>({
   name: "conv2d",
   halfOperands: [0, 1],

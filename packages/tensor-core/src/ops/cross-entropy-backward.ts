@@ -2,9 +2,9 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 
 /**
- * Gradient of `cross-entropy` with respect to the logits: for each row, `(softmax(logits) − onehot(label)) · g`, with
- * softmax = exp(logits − m) / total, where m and total are the saved maximum and sum of exponentials. The gradient of a
- * row whose label is out of range is NaN.
+ * Gradient of `cross-entropy` with respect to the logits: for each row, `(softmax(logits) − onehot(label)) · g`, where
+ * g is the cotangent of the row's loss, and softmax = exp(logits − m) / total. Here, m and total are the saved maximum
+ * and sum of exponentials. The gradient of a row whose label is out of range is NaN.
  */
 export const crossEntropyBackwardOperator: Operator = defineOperator({
   name: "cross-entropy-backward",

@@ -6,7 +6,7 @@ import { needSquares, squaresOf } from "./shared/matrices.ts";
 // Maximum number of sweeps. Small off-diagonal entries converge quadratically, so even ten sweeps are rarely needed.
 const maxSweeps = 60;
 
-/** Return the offset of the stored entry for (i, j) and (j, i): the one in the lower triangle. */
+/** Return the offset of entry (i, j) of a symmetric matrix; only the lower triangle is stored. */
 const lowerAt = (size: number, i: number, j: number): number => Math.max(i, j) * size + Math.min(i, j);
 
 /**
@@ -48,8 +48,8 @@ const jacobi = (a: Float64Array, size: number): Float64Array => {
 
 /**
  * Eigenvalues and eigenvectors of symmetric matrices, `a = v diag(λ) vᵀ`: λ is ascending, and the columns of v are
- * orthonormal. In each column, the entry of largest magnitude (the first of equal ones) is positive. Only the lower
- * triangle of `a` is read. If the lower triangle contains NaN or infinity, all entries of λ and v are NaN.
+ * orthonormal. In each column, the entry of largest magnitude (the first if several are equal) is positive. Only the
+ * lower triangle of `a` is read. If the lower triangle contains NaN or infinity, all entries of λ and v are NaN.
  *
  * Gradient: see `eighGradient`.
  */
@@ -68,8 +68,8 @@ export const eighOperator: Operator = defineOperator({
   cost: ([a], [values]) => {
     const { batch, size } = squaresOf(a!);
     return {
-      // 4/3 n³ for the reduction to tridiagonal form, 4/3 n³ for the product of the reflections, and 6 for each of the
-      // n entries in about n²/2 rotations of column pairs.
+      // 4/3 n³ for the reduction to tridiagonal form, 4/3 n³ for multiplying the reflections, and 3 n³ for about n²/2
+      // rotations of column pairs (6 flops per row).
       flops: batch * (17 / 3) * size ** 3,
       bytesRead: byteLength(a!) / 2,
       bytesWritten: byteLength(values!) + byteLength(a!),

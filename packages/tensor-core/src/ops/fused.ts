@@ -40,9 +40,9 @@ export type FusedParams = {
 };
 
 /**
- * Compute the tile size of a kernel with folds: the largest number of elements, at most `most`, that contains whole
- * rows of each fold, or whole blocks of rows longer than `most`. `undefined` if there is no such number, or if two
- * folds have different rows longer than `most`.
+ * Compute the tile size of a kernel with folds: the largest suitable number of elements, at most `most`. A tile
+ * contains whole rows of each fold; if rows are longer than `most`, a tile contains whole blocks of a row. `undefined`
+ * if no number is suitable, or if two folds have different rows longer than `most`.
  *
  * A block is the unit of a fold: 512 terms of a sum, 32 bits of `pack-bits`, 4 lanes of a maximum or minimum.
  * Therefore, a sum that is folded tile by tile is added in the same order as a separate sum node, and is bitwise
@@ -71,7 +71,7 @@ const foldedSpec = (dtype: DType, count: number, { op, size }: FusedFold): Tenso
   return op === "pack-bits" ? { dtype: "u32", shape: [rows, Math.ceil(size / 32)] } : { dtype, shape: [rows] };
 };
 
-/** Return the index of the last instruction that reads an input; −1 if none does. */
+/** Return the index of the last instruction that reads an input; −1 if no instruction reads the input. */
 const lastInstruction = ({ instructions }: FusedParams, input: number): number =>
   instructions.findLastIndex(({ args }) => args.includes(input));
 
@@ -101,8 +101,8 @@ const mayOverwrite = ({ inputs, outputs, params }: KernelNode<FusedParams>, inpu
  * Create the `fused` operator, which runs many elementwise operators in one pass over memory. The fusion pass creates
  * fused nodes after differentiation. Backends have one kernel for all programs.
  *
- * @param rows Operators that a program may contain: elementwise operators with a `scalar` function, and operators of
- * folds.
+ * @param rows Operators that a program may contain: elementwise operators with a `scalar` function, and the operators
+ * that folds use.
  */
 export const fusedOperator = (rows: readonly Operator[]): Operator => {
   const table = new Map(rows.filter((row) => row.scalar !== undefined).map((row) => [row.name, row]));

@@ -8,11 +8,13 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
  */
 const maxBins = 2 ** 16;
 
-/** Smallest normal f32. Devices may flush smaller magnitudes to 0, so all implementations must do this. */
+/**
+ * Smallest normal f32. Devices may flush smaller magnitudes to 0, so all implementations must flush smaller magnitudes.
+ */
 const smallest = 2 ** -126;
 const flush = (x: number): number => (Math.abs(x) < smallest ? 0 : x);
 
-/** Upper bound (exclusive) of the width high − low. From this width on, `scale` may be subnormal. */
+/** Exclusive maximum of the width `high − low`. With a larger width, `scale` may be subnormal. */
 const widest = 2 ** 126;
 
 export type HistogramParams = { readonly bins: number };

@@ -3,9 +3,9 @@ import { byteLength, elementCount } from "../shape.ts";
 import { mapRows, rowsOf } from "./shared/rows.ts";
 
 /**
- * Gradients of `layer-norm`: with x̂ = (x − mean)·rstd and h = g·γ, `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with sums
- * over each row of D entries, and `dγ = Σ g·x̂`, `dβ = Σ g` with sums over all rows. Backends may correct the rounding
- * error of the saved mean by adding the mean of x − mean.
+ * Gradients of `layer-norm`: with the cotangent g of y, x̂ = (x − mean)·rstd and h = g·γ,
+ * `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with sums over each row of D entries, and `dγ = Σ g·x̂`, `dβ = Σ g` with
+ * sums over all rows. Backends may correct the rounding error of the saved mean by adding the mean of x − mean.
  */
 export const layerNormBackwardOperator: Operator = defineOperator({
   name: "layer-norm-backward",

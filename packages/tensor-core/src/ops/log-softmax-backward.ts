@@ -4,7 +4,10 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 import { mapRows, needRows } from "./shared/rows.ts";
 
-/** Gradient of `log-softmax`, computed from its result y: `g − exp(y) · Σ g`, with the sum over each row. */
+/**
+ * Gradient of `log-softmax`, computed from its result y: `g − exp(y) · Σ g`, where g is the cotangent of y and the sum
+ * is over each row.
+ */
 export const logSoftmaxBackwardOperator: Operator = defineOperator({
   name: "log-softmax-backward",
   infer: ([y]) => {

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** Logical and of bools. */
+/** Logical AND of bools. */
 export const logicalAndOperator: Operator = elementwise({
   name: "logical-and",
   commutative: true,

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** Logical not of a bool. */
+/** Logical NOT of a bool. */
 export const logicalNotOperator: Operator = elementwise({
   name: "logical-not",
   arity: 1,

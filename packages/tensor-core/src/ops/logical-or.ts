@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** Logical or of bools. */
+/** Logical OR of bools. */
 export const logicalOrOperator: Operator = elementwise({
   name: "logical-or",
   commutative: true,

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** Logical exclusive or of bools. */
+/** Logical exclusive OR of bools. */
 export const logicalXorOperator: Operator = elementwise({
   name: "logical-xor",
   commutative: true,

@@ -20,8 +20,8 @@ export const operatorOf = (graph: Graph, op: string): Operator => {
 };
 
 /**
- * Run `fn`, which calls functions of users' operators, inside an empty trace with the mesh of the graph, because these
- * functions may trace.
+ * Run `fn` inside an empty trace with the mesh of the graph. Needed if `fn` calls functions of users' operators,
+ * because these functions may trace.
  */
 export const withMeshOf = <T>(graph: Graph, fn: () => T): T =>
   withTrace(emptyTrace(operators, definitionsOf(graph)), fn);

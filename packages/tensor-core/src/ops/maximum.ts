@@ -6,8 +6,8 @@ import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
 /**
- * Return the operand and dimensions of the reduction `reduce` if `ref` is its result, possibly after reshapes and one
- * negation.
+ * Return the reduction node that computes `ref`, with its operand and dimensions. Reshapes may follow the node, and a
+ * `reduce-min` must be negated. `undefined` if no such node computes `ref`.
  */
 const findReduction = (
   ref: ValueRef,
@@ -45,8 +45,9 @@ const greatestMagnitude: RewriteRule = ({ inputs, specs: [spec] }, context) => {
 };
 
 /**
- * Maximum of `a` and `b`; NaN if either is NaN. The gradient flows to the larger operand. If `a` and `b` are equal,
- * each receives half of the gradient; if either is NaN, each receives the whole gradient, as in PyTorch.
+ * Maximum of `a` and `b`; NaN if either operand is NaN. The gradient flows to the larger operand. If `a` and `b` are
+ * equal, each operand receives half of the gradient. If either operand is NaN, each operand receives the whole
+ * gradient, as in PyTorch.
  */
 export const maximumOperator: Operator = elementwise({
   name: "maximum",

@@ -4,8 +4,9 @@ import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
 /**
- * Minimum of `a` and `b`; NaN if either is NaN. The gradient flows to the smaller operand. If `a` and `b` are equal,
- * each receives half of the gradient; if either is NaN, each receives the whole gradient, as in PyTorch.
+ * Minimum of `a` and `b`; NaN if either operand is NaN. The gradient flows to the smaller operand. If `a` and `b` are
+ * equal, each operand receives half of the gradient. If either operand is NaN, each operand receives the whole
+ * gradient, as in PyTorch.
  */
 export const minimumOperator: Operator = elementwise({
   name: "minimum",

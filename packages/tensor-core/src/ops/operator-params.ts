@@ -52,8 +52,8 @@ import type { UnpackBitsParams } from "./unpack-bits.ts";
 /** Parameter type of operators that have no parameters. */
 type NoParams = { readonly [key in never]: ParamValue };
 
-// Parameter types of all built-in operators, by operator name. The interface of an operator decides which tables must
-// have a row for the operator: a table is typed by the names of an interface, so a missing row does not compile.
+// Parameter types of all built-in operators, by operator name. A backend table is typed by the names in one of the
+// following interfaces, so a table without a row for each name does not compile.
 
 /**
  * Elementwise operators with a composition (`composedElementwise`). A backend or exporter that has no row for the
@@ -210,8 +210,8 @@ export type ComposedName = keyof ComposedParams;
 export type KernelName = keyof KernelParams;
 
 /**
- * Table with a row for each of the given operators. Only operators with a composition may have no row: then the
- * composition is used.
+ * Table with a row for each of the given operators. Only operators with a composition may have no row; their
+ * composition is then used.
  */
 export type OperatorRows<Name extends OperatorName, Row> = {
   readonly [op in Exclude<Name, ComposedName>]: Row;

@@ -10,8 +10,8 @@ import { elementwise } from "./shared/elementwise.ts";
 const pow = (a: number, b: number): number => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b);
 
 /**
- * Power `a^b`, as IEEE 754 `pow`. The gradient of `a` is zero if `b` is zero, also for 0⁰. The gradient of `b` is zero
- * if `a` is zero.
+ * Power `a^b`, as IEEE 754 `pow`. The gradient with respect to `a` is zero if `b` is zero, also for 0⁰. The gradient
+ * with respect to `b` is zero if `a` is zero.
  */
 export const powerOperator: Operator = elementwise({
   name: "power",

@@ -7,7 +7,7 @@ import { raggedCollective } from "./shared/ragged-collective.ts";
 
 /**
  * Ragged all-gather, `[C, …], i32 → [P·C, …], i32[P]`: each rank receives the first `rows` rows of each rank. Adjoint:
- * the sum over all ranks of the cotangents of this rank's rows. A ragged all-to-all sends the cotangents, because it
+ * the cotangents of this rank's rows, summed over all ranks. A ragged all-to-all sends the cotangents, because it
  * transfers only the counted rows; a reduce-scatter would transfer all rows.
  */
 export const raggedAllGatherOperator: Operator = raggedCollective({

@@ -9,9 +9,9 @@ export type ReduceParams = CollectiveParams & {
 };
 
 /**
- * Reduce: rank `root` receives the sum of the operands of all ranks; other ranks return zeros. Adjoint: broadcast of
- * the cotangent of `root` to all ranks. Other ranks return zeros, not unspecified values, because `reduce` is the
- * adjoint of `broadcast`.
+ * Reduce: rank `root` receives the sum of the operands of all ranks; other ranks return zeros. Adjoint: a broadcast of
+ * the root's cotangent to all ranks. Other ranks return zeros, not unspecified values, because `reduce` is the adjoint
+ * of `broadcast`.
  */
 export const reduceOperator: Operator = collective<ReduceParams>({
   name: "reduce",

@@ -3,8 +3,8 @@ import { byteLength, elementCount } from "../shape.ts";
 import { mapRows, rowsOf } from "./shared/rows.ts";
 
 /**
- * Gradients of `rms-norm`: with x̂ = x·rstd and h = g·γ, `dx = rstd · (h − x̂ · Σ(h·x̂)/D)` with the sum over each row
- * of D entries, and `dγ = Σ g·x̂` with the sum over all rows.
+ * Gradients of `rms-norm`: with the cotangent g of y, x̂ = x·rstd and h = g·γ, `dx = rstd · (h − x̂ · Σ(h·x̂)/D)` with
+ * the sum over each row of D entries, and `dγ = Σ g·x̂` with the sum over all rows.
  */
 export const rmsNormBackwardOperator: Operator = defineOperator({
   name: "rms-norm-backward",

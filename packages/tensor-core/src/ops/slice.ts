@@ -38,8 +38,8 @@ const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, sp
 };
 
 /**
- * Replace a slice inside one operand of a `concat` by a slice of the operand. Example: a gradient bucket is unpacked
- * without packing it.
+ * Replace a slice inside one operand of a `concat` by a slice of the operand. Example: gradients are read directly,
+ * without packing and unpacking a bucket.
  */
 const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
   const { inputs, params } = node;
@@ -82,7 +82,7 @@ const contiguousOffset = ({
 };
 
 /**
- * Select each `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d. The
+ * Select every `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d. The
  * gradient has zeros around and between the selected entries.
  */
 export const sliceOperator: Operator = defineOperator<SliceParams>({

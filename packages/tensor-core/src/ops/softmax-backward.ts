@@ -5,7 +5,10 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 import { mapRows, needRows } from "./shared/rows.ts";
 
-/** Gradient of `softmax`, computed from its result y: `y · (g − Σ g·y)`, with the sum over each row. */
+/**
+ * Gradient of `softmax`, computed from its result y: `y · (g − Σ g·y)`, where g is the cotangent of y and the sum is
+ * over each row.
+ */
 export const softmaxBackwardOperator: Operator = defineOperator({
   name: "softmax-backward",
   infer: ([y]) => {

@@ -6,9 +6,9 @@ import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /**
- * Replace `x − scatter(v)` (onto zeros) by a scatter of `−v` onto `x`. Example: the cost of computing the residual of a
- * sparse encoder then depends only on the number of sent entries. Only if indices are unique, as from `top-k`; with
- * duplicate indices, sums would be rounded differently.
+ * Replace `x − scatter(v)` (onto zeros) by a scatter of `−v` onto `x`. Example: computing the residual of a sparse
+ * encoder then costs only as much as the number of sent entries. Applies only if the indices are unique, as from
+ * `top-k`, because sums with duplicate indices would be rounded differently.
  */
 const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constantValue, spec, derive, emit }) => {
   const scatter = producer(b!);

@@ -172,7 +172,7 @@ const elementwiseRows: {
   where: whereOperator,
 };
 
-/** Operators that are made from the other rows. */
+/** Names of the operators that are created from the other operators in the table. */
 type DerivedName = "collective-done" | "collective-start" | "fused";
 
 const otherRows: { readonly [op in Exclude<OperatorName, DerivedName | ElementwiseName>]: Operator } = {

@@ -8,7 +8,7 @@ import { listOf, ofConstant } from "./shared/movement-rules.ts";
 
 /**
  * Replace a permutation that keeps the order of all dimensions larger than 1, such as [1, n] → [n, 1], by a reshape,
- * which moves no data.
+ * because a reshape moves no data.
  */
 const transposeAsReshape: RewriteRule = ({ inputs, params, specs }, { spec, emit }) => {
   const { shape } = spec(inputs[0]!);

@@ -17,7 +17,8 @@ export interface MomentumOptions {
 }
 
 /**
- * Add heavy-ball momentum: `v ← decay·v + u`. The update is `v`, or `u + decay·v` with Nesterov momentum.
+ * Add heavy-ball momentum: `v ← decay·v + u`. Here, v is the velocity and u the incoming update. The result is `v`, or
+ * `u + decay·v` with Nesterov momentum.
  *
  * @example
  * ```ts

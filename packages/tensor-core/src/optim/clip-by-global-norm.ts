@@ -9,7 +9,7 @@ import { flattenTree, leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
 /**
- * Compute the Euclidean norm of all elements of all leaves, f32 scalar.
+ * Compute the Euclidean norm over the elements of all leaves, f32 scalar.
  *
  * @param sharding Sharding of the leaves. The norm of a sharded leaf includes the shards of all ranks. Default:
  * unsharded.

@@ -11,14 +11,14 @@ export interface SgdOptions {
   readonly learningRate: Schedule;
   /** Weight decay factor λ: adds λw to the gradient. Default: 0. */
   readonly weightDecay?: number;
-  /** Parameters that decay. Default: all. */
+  /** Parameters to which weight decay applies. Default: all parameters. */
   readonly mask?: DecayMask;
 }
 
 const sgdOptions: OptionNames<SgdOptions> = { learningRate: true, weightDecay: true, mask: true };
 
 /**
- * Create plain gradient descent: `w ← w − η(g + λw)`.
+ * Create plain gradient descent: `w ← w − η(g + λw)` with learning rate η, gradient g and weight decay λ.
  *
  * @example
  * ```ts
@@ -43,7 +43,8 @@ export interface MomentumSgdOptions extends SgdOptions {
 }
 
 /**
- * Create gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv`.
+ * Create gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv` with velocity v,
+ * its decay factor μ, learning rate η, gradient g and weight decay λ.
  *
  * @example
  * ```ts
@@ -133,7 +134,8 @@ export interface AdamWOptions extends AdamOptimizerOptions {
 }
 
 /**
- * Create Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)`. Source: see `addDecayedWeights`.
+ * Create Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)` with learning rate η, weight decay λ, and m̂,
+ * v̂ and ε as in `scaleByAdam`. Source: see `addDecayedWeights`.
  *
  * @example
  * ```ts

@@ -5,7 +5,10 @@ import type { Tensor } from "../graph/tensor.ts";
 import { flattenTree, leafPaths, unflattenTree } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
-/** Returns the name of the transformation for a parameter, given the parameter's path in the tree and its spec. */
+/**
+ * Function that returns the name of the transformation for a parameter, given the parameter's path in the tree and its
+ * spec.
+ */
 export type PartitionLabel = (path: string, param: Tensor) => string;
 
 /** Parameters of one group, by path. */

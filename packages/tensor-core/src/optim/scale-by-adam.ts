@@ -34,7 +34,7 @@ const biasCorrection = (decay: number, step: Tensor): Tensor => {
 
 /**
  * Compute the update direction of Adam: `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`; the update is `m̂ / (√v̂ + ε)` with
- * `m̂ = m/(1−β₁ᵗ)`, `v̂ = v/(1−β₂ᵗ)`.
+ * `m̂ = m/(1−β₁ᵗ)`, `v̂ = v/(1−β₂ᵗ)` for gradient g and step number t, from 1.
  *
  * Memory: two f32 values of state per parameter.
  *

@@ -56,8 +56,8 @@ export const scaleBySchedule = (schedule: Schedule): GradientTransformation<Sche
 
 /**
  * Multiply updates by the negative learning rate, `−learningRate · u`, which converts a gradient direction to a descent
- * step. Last transformation of every optimizer. Counts steps even if the rate is constant, so that a resumed run can
- * switch to a schedule.
+ * step. The last transformation of every optimizer. Counts steps even if the rate is constant, so that a resumed run
+ * can switch to a schedule.
  *
  * @throws ArgumentError if the rate is neither a finite non-negative number nor a schedule.
  * @example

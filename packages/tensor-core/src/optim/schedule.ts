@@ -205,8 +205,8 @@ export const joinSchedules = (schedules: readonly Schedule[], boundaries: readon
 };
 
 /**
- * Create a linear warm-up over the first `steps` steps, followed by `schedule`, which begins at its step 0. The value
- * at the first step is nonzero: `schedule(0) · (step + 1) / (steps + 1)`.
+ * Create a linear warm-up over the first `steps` steps, followed by `schedule`, which begins at its step 0. During the
+ * warm-up, the value is `schedule(0) · (step + 1) / (steps + 1)`, which is nonzero at the first step.
  *
  * @example
  * ```ts

@@ -16,7 +16,7 @@ export interface UpdateContext<P> {
    * Ignored by transformations without such values. Default: true.
    */
   readonly refresh?: boolean;
-  /** If `refresh` is true: whether the expensive values are computed for the first time. Default: false. */
+  /** Whether the expensive values are computed for the first time, if `refresh` is true. Default: false. */
   readonly first?: boolean;
 }
 
@@ -74,7 +74,8 @@ export const stateless = (
 });
 
 /**
- * Combine transformations to one that applies them in sequence. Its state is the list of their states.
+ * Combine transformations into a single transformation that applies all of them in sequence. The state is the list of
+ * their states.
  *
  * @example
  * ```ts

@@ -7,8 +7,8 @@ import { leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
 /**
- * Returns whether weight decay applies to a parameter, given its path in the tree (`blocks.0.query`) and its spec; or a
- * factor for the decay of the parameter, at least 0.
+ * Function that returns whether weight decay applies to a parameter, given the parameter's path in the tree
+ * (`blocks.0.query`) and its spec; or a factor for the decay of the parameter, at least 0.
  */
 export type DecayMask = (path: string, param: Tensor) => boolean | number;
 
@@ -34,9 +34,9 @@ const factorOf = (mask: DecayMask, path: string, param: Tensor): number => {
 };
 
 /**
- * Add `decay·w` to the updates of the parameters `w` selected by `mask` (default: all parameters), multiplied by the
- * factor if the mask returns one. After `scaleByAdam`, this is AdamW's decoupled weight decay; before `scaleByAdam`, it
- * is L2 regularization.
+ * Add `decay·w` to the updates of the parameters `w` selected by `mask` (default: all parameters). If the mask returns
+ * a factor, adds `factor·decay·w`. After `scaleByAdam`, this is AdamW's decoupled weight decay; before `scaleByAdam`,
+ * it is L2 regularization.
  *
  * @example
  * ```ts

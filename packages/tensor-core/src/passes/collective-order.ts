@@ -40,7 +40,7 @@ export interface RankCollectives {
 
 /**
  * Whether a node is a start node of a collective, or a collective that is not split yet. False for an operator that
- * returns the rank's coordinate, because it does not communicate.
+ * returns the rank's coordinate, because that operator does not communicate.
  */
 export const isCollective = (node: Node): boolean =>
   operators[node.op]?.collective !== undefined && roleOf(node) !== "position";
@@ -117,14 +117,14 @@ export const collectiveOrderOf = (graph: Graph): CollectiveOrder => {
   return { collectives: collectivesOf(graph, traced), order: started.map(({ id }) => positions.get(id)!) };
 };
 
-/** Collective of the world, matched across its participating ranks. */
+/** Collective of a world, with its index on each participating rank. */
 export interface MatchedCollective {
   readonly what: string;
   /** World ranks whose graphs must contain the collective, ascending. */
   readonly expected: readonly number[];
   /** Number of the collective in the sequence of its group, from 1. */
   readonly count: number;
-  /** World rank → index in that rank's list of collectives, for each rank found to participate. */
+  /** Index of the collective in the list of each rank found to participate, by world rank. */
   readonly positions: Map<number, number>;
   readonly after: Set<MatchedCollective>;
   depth: number;
@@ -155,8 +155,9 @@ const mismatchError = (
 };
 
 /**
- * Match the collectives of different ranks by their number in the sequence of the group. A `send-receive` is matched by
- * its number among the messages with the same description.
+ * Match the collectives of different ranks: the n-th collective of a group on one rank matches the n-th collective of
+ * this group on every other rank. A `send-receive` is matched by its number among the transfers with the same
+ * description.
  */
 const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[] => {
   const known = new Map<string, MatchedCollective>();
@@ -206,8 +207,8 @@ const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[
 };
 
 /**
- * Set the depth of each collective: the maximum number of collectives on a path to it. @throws CollectiveOrderError if
- * dependencies form a cycle; the message has the cycle.
+ * Set the depth of each collective: the maximum number of earlier collectives on a dependency path that ends at the
+ * collective. @throws CollectiveOrderError if dependencies form a cycle; the message contains the cycle.
  */
 const computeDepths = (all: readonly MatchedCollective[]): void => {
   const waiting = new Map(all.map((matched) => [matched, matched.after.size]));
@@ -252,9 +253,10 @@ export const matchedInOrder = (ranks: readonly RankCollectives[]): MatchedCollec
  * differ.
  *
  * Collectives of two ranks match if they have the same index in the sequence of their group. A `send-receive` must also
- * have the same pairs, and only the ranks in its pairs need it. A collective comes after all collectives on which it
- * depends on any rank. Collectives without such a dependency between them are ordered by the maximum number of
- * collectives on a path to them, then by the maximum `work` on any rank, then by their index in the trace.
+ * have the same pairs, and only the ranks in these pairs need the `send-receive`. A collective comes after all
+ * collectives on which it depends on any rank. Collectives that do not depend on each other are ordered by the maximum
+ * number of earlier collectives on a dependency path, then by the maximum `work` on any rank, then by their index in
+ * the trace.
  *
  * Ranks that start their collectives in this order cannot deadlock, because the first unfinished collective in the
  * order does not wait for any other collective.

@@ -19,8 +19,8 @@ const mayMerge = (node: Node): boolean => !isCollective(node) && [undefined, "po
 
 /**
  * Common subexpression elimination: nodes with equal operator, operands, parameters and specs are replaced by the first
- * of them. This includes random bits, which are a function of their key. An optimization barrier protects recomputed
- * nodes from merging.
+ * such node. Random bits are merged too, because they depend only on their key. An optimization barrier protects
+ * recomputed nodes from merging.
  *
  * Cost: O(nodes + edges).
  */

@@ -28,8 +28,8 @@ export const liveNodes = (
  * Remove nodes on which no output depends. Inputs are kept, so the signature of the graph does not change.
  *
  * Collectives with unused outputs are also removed: ranks with equal traces remove the same collectives. If only some
- * ranks use the result of a collective, compilation fails (`canonicalOrder`). Nodes with `hasEffect`, for which another
- * rank waits, are kept.
+ * ranks use the result of a collective, compilation fails (`canonicalOrder`). Nodes with `hasEffect` are kept, because
+ * another rank waits for these nodes.
  *
  * Cost: O(nodes + edges).
  */

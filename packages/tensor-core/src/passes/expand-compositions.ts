@@ -11,7 +11,7 @@ import { isCollective } from "./collective-order.ts";
 
 const isArgument = (node: Node): boolean => roleOf(node) === "argument";
 
-/** Origin of the operator node whose composition is inserted; an empty scope for nodes of the graph itself. */
+/** Origin of the operator node whose composition is inserted. For nodes of the original graph, only an empty scope. */
 type EnclosingOrigin = Pick<Origin, "scope"> & Partial<Origin>;
 
 const joinScopes = (outer: string, inner: string): string =>
@@ -29,12 +29,12 @@ const communicates = (graph: Graph): boolean =>
   });
 
 /**
- * Replace the nodes of operators with a composition by the composition, recursively, except nodes for which `runs`
- * returns true, because the backend has a kernel or an instruction. The scope of inserted nodes ends with the
- * operator's name. Must run before all other passes, so that the passes process the inserted nodes.
+ * Replace each node whose operator has a composition by the composition, recursively. Nodes for which `runs` returns
+ * true are kept, because the backend has a kernel or an instruction for the operator. The scope of inserted nodes ends
+ * with the operator's name. Must run before all other passes, so that the passes process the inserted nodes.
  *
  * Nodes of users' operators without composition are kept; the backend rejects them. Returns the same graph object if
- * the graph has no users' operators and `runs` returns true for all others.
+ * the graph has no users' operators and `runs` returns true for all nodes with a composition.
  *
  * @throws OperatorError for an undefined operator, for a composition whose results contradict the shape rule, and for a
  * composition with collectives if `runs` returns true.
@@ -55,7 +55,7 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
   };
   let collected: Graph = graph;
 
-  /** Append the nodes of graph `part`, with `operands` as its inputs. Returns its outputs. */
+  /** Append the nodes of graph `part`, with `operands` as the inputs of `part`. Returns the outputs of `part`. */
   const insert = (part: Graph, operands: readonly ValueRef[], enclosing: EnclosingOrigin): ValueRef[] => {
     collected = addDefinitions(collected, definitionsOf(part));
     const values: (readonly ValueRef[])[] = [];
@@ -77,7 +77,7 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
     if (operator.composition === undefined) return append({ ...node, inputs, ...origin });
     const kernelNode = kernelNodeOf(part, node);
     const isRun = runs(operator, kernelNode);
-    // Compositions of built-in operators need no check at run time, because conformance rows test them.
+    // Compositions of built-in operators need no check at run time, because conformance tests check them.
     if (isRun && !isUserOperator(node.op)) return append({ ...node, inputs, ...origin });
     const composed = traceComposition(operator, kernelNode.inputs, node.params);
     checkComposition(node.op, composed, node.specs);

@@ -127,7 +127,7 @@ describe("layersOf", () => {
         shapes.map((shape) => f32(...shape)),
         [f32(4, 3), { dtype: "i32", shape: [2] }, f32(2, 4, 3), f32(5, 2, 4, 3), f32(1, 8, 8, 3)],
       ).layers.map(({ stackDims }) => stackDims);
-    // Weights of experts: one use; two uses of the same kind; with a penalty; stored as [experts, outputs, inputs].
+    // Expert weights: one use; two uses of the same kind; with a penalty; stored as [experts, outputs, inputs].
     expect(stacks(([w], x, counts) => sum(groupedMatmul(x!, w!, counts!)), [2, 3, 7])).toEqual([1]);
     expect(
       stacks(

@@ -12,7 +12,10 @@ export interface LayerUse {
   readonly params: Params;
   /** Input of the layer: activations, images, or the row indices of an embedding. */
   readonly input: ValueRef;
-  /** Weight operand of the node, possibly cast, transposed or reshaped. `operand`: operand index of the weight. */
+  /**
+   * Weight operand of the node: the leaf, possibly cast, transposed or reshaped. `operand`: operand index of the
+   * weight.
+   */
   readonly weight: ValueRef;
   readonly operand: number;
   /**
@@ -25,15 +28,15 @@ export interface LayerUse {
   /** Cotangent of `output`, which does not depend on the bias. */
   readonly outputGradient: ValueRef;
   /**
-   * Bias: the differentiated leaf that is added to each row of `output`, or that shifts a norm. Refers to the leaf like
-   * `WeightLayers.weight`. Absent: the layer has no bias.
+   * Reference to the bias, a differentiated leaf: added to each row of `output`, or the shift of a norm. Absent: the
+   * layer has no bias.
    */
   readonly bias?: ValueRef;
 }
 
 /** Layers that apply one differentiated leaf. */
 export interface WeightLayers {
-  /** Differentiated leaf, as passed to the differentiated function. */
+  /** Reference to the leaf, an argument of the differentiated function. */
   readonly weight: ValueRef;
   readonly uses: readonly LayerUse[];
   /** Ids of the nodes of the layers whose bias is this leaf. */
@@ -61,8 +64,8 @@ interface WeightView {
 const nameOf = (node: Node): string => `${node.op}${node.scope === "" ? "" : ` in ${node.scope}`}`;
 
 /**
- * Return the number of leading dimensions of operand 0 that are unchanged in the result; Infinity if all dimensions
- * are.
+ * Return the number of leading dimensions of operand 0 that are unchanged in the result; Infinity if every element
+ * keeps its position.
  */
 const unchangedDims = (graph: Graph, { op, inputs, params, specs }: Node): number => {
   const { keepsOrder, stretches, leadingDimsKept } = operators[op] ?? {};
@@ -74,7 +77,9 @@ const unchangedDims = (graph: Graph, { op, inputs, params, specs }: Node): numbe
   return first < 0 ? before.length : first;
 };
 
-/** For each value, return the nodes outside the backward pass that read it, with the operand index of the value. */
+/**
+ * For each value, return the nodes outside the backward pass that read the value, with the operand index of the value.
+ */
 const readersOf = (graph: Graph): ReadonlyMap<string, readonly (readonly [node: Node, operand: number])[]> => {
   const reads = graph.nodes
     .filter(({ phase }) => phase !== "backward")
@@ -92,7 +97,7 @@ const readersOf = (graph: Graph): ReadonlyMap<string, readonly (readonly [node: 
  *
  * @param traced Result of `trace`, before any pass. To compute with the returned values, append them to the outputs of
  * the graph and `replay` the graph.
- * @returns One entry per differentiated leaf, in the order of differentiation, then of the leaves.
+ * @returns One entry per differentiated leaf, ordered by differentiation, then by leaf.
  * Cost: O(nodes + edges).
  */
 export const layersOf = ({

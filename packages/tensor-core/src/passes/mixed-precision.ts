@@ -7,7 +7,7 @@ import { simplify } from "./simplify.ts";
 
 const halfOperandsOf = (node: Node): readonly number[] => operators[node.op]?.halfOperands ?? [];
 
-/** For each node, compute whether a product depends on it, directly or through other nodes. */
+/** For each node, return whether a product depends on the node, directly or through other nodes. */
 const feedsProducts = (graph: Graph): boolean[] => {
   const feeds = graph.nodes.map(() => false);
   for (const node of graph.nodes.toReversed()) {
@@ -88,9 +88,9 @@ export interface MixedPrecisionOptions {
  *
  * Saved operands of products need half the memory. A value that other operators also read is additionally saved as f32.
  * f16 uses tensor cores if the device has them. Gradients below 6e-8 underflow in f16: scale the loss (see
- * `dynamicLossScale`). bf16 has the range of f32, so it needs no loss scale, and 8 bits of precision; f16 has 11.
- * Neither WebGPU nor WebAssembly has bf16 arithmetic, so bf16 products are computed in f32 from rounded operands
- * (`widenHalf`), without speedup. Apply this pass to a whole training step, after differentiation.
+ * `dynamicLossScale`). bf16 has the range of f32, so bf16 needs no loss scale, but bf16 has only 8 bits of precision;
+ * f16 has 11 bits. Neither WebGPU nor WebAssembly has bf16 arithmetic, so bf16 products are computed in f32 from
+ * rounded operands (`widenHalf`), without speedup. Apply this pass to a whole training step, after differentiation.
  *
  * @example
  * ```ts

@@ -37,8 +37,7 @@ const sameStructure = (a: Graph, b: Graph): boolean =>
 
 /**
  * Run the standard passes between tracing and compilation: simplify, merge equal nodes and remove dead nodes until the
- * graph does not change; then recompute the values that checkpoints do not keep; then fuse elementwise nodes; then
- * schedule collectives.
+ * graph does not change. Then recompute values inside checkpoints, fuse elementwise nodes, and schedule collectives.
  *
  * @example
  * ```ts

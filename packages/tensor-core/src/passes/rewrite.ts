@@ -28,7 +28,7 @@ export type RewriteRules = { readonly [op: string]: readonly RewriteRule[] };
  */
 export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   const nodes: Node[] = [];
-  /** New values of the outputs of each old node. */
+  /** New value of each output, by the id of the old node and the output index. */
   const moved: ValueRef[][] = [];
   const resolve = (ref: ValueRef): ValueRef => moved[ref.node]![ref.output]!;
   const append = (node: Omit<Node, "id">): ValueRef => {

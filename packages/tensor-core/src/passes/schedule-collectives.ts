@@ -10,10 +10,10 @@ import { canonicalOrder, collectivesOf, isCollective } from "./collective-order.
  *
  * Collectives start in the given order. Each collective is preceded only by the nodes on which it depends, and by ready
  * nodes on which no collective depends, at their position in the trace. The nodes on which a collective depends are
- * sorted by the last collective in progress on which they depend; nodes that depend on no such collective come first.
- * For example, if all-gathers of parameters precede the forward pass, each layer runs as soon as its parameters are
- * available. All remaining nodes come last, in the same order: parameters of the first gradient bucket are updated
- * while later buckets are in progress.
+ * sorted by the last collective in progress on which each node depends; nodes that do not depend on a collective in
+ * progress come first. For example, if all-gathers of parameters precede the forward pass, each layer runs as soon as
+ * its parameters are available. All remaining nodes come last, in the same order: parameters of the first gradient
+ * bucket are updated while later buckets are in progress.
  */
 const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
   const order: number[] = [];
@@ -97,7 +97,7 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
 /**
  * Split each collective into `collective-start`, directly after the nodes on which it depends, and `collective-done`,
  * directly before the first node that reads a result. Independent computation moves between start and done (see
- * `orderNodes`). With one bucket per tensor this is wait-free backpropagation.
+ * `orderNodes`). With one bucket per tensor, this schedule is wait-free backpropagation.
  *
  * @param order Indices of the graph's collectives in start order. Default: the canonical order if all ranks have this
  * graph. If graphs differ between ranks, `canonicalOrder` computes the order of each rank.

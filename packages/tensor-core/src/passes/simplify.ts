@@ -23,8 +23,8 @@ const broadcastSource = (ref: ValueRef, { producer }: RewriteContext): Node | un
 };
 
 /**
- * Compute before broadcasting: replace `f(broadcast(x), c)` by `broadcast(f(x, c))`, which computes only as many
- * elements as x has.
+ * Compute before broadcasting: replace `f(broadcast(x), c)` by `broadcast(f(x, c))`, which computes f only for the
+ * elements of x.
  */
 const computeThenBroadcast: RewriteRule = (node, context) => {
   const { op, inputs, specs } = node;
@@ -53,18 +53,18 @@ const rules: RewriteRules = { ...rulesOf("rewrites"), "*": [foldConstants, compu
 const foldRules: RewriteRules = rulesOf("foldRewrites");
 
 /**
- * Replace nodes by cheaper equal ones: identities are removed, consecutive data movements are merged, transposed
- * operands of a product become its flags, constants are folded, and elementwise operators run before their operands are
- * broadcast.
+ * Replace nodes by cheaper nodes with equal results: identities are removed, consecutive data movements are merged,
+ * transposed operands of a product become transpose flags, constants are folded, and elementwise operators run before
+ * their operands are broadcast.
  *
- * The rules of an operator are in the file of the operator. Results are bitwise identical, with two exceptions: `x + 0`
- * keeps the sign of a zero that the addition would have made positive (and `0 − 0` of scattered zeros may lose it), and
- * folded f32 constants are rounded once instead of at each operator. Unused nodes are kept; `eliminateDeadCode` removes
- * them.
+ * The rules of an operator are in the file of the operator. Results are bitwise identical, with two exceptions. Zeros
+ * may have another sign, because `x + 0` becomes `x`, and `x − scatter(v)` becomes a scatter of `−v` onto `x`. Folded
+ * f32 constants are rounded once instead of at each operator. Unused nodes are kept; `eliminateDeadCode` removes unused
+ * nodes.
  *
  * Cost: O(nodes + edges).
  */
 export const simplify = (graph: Graph): Graph => rewriteGraph(graph, rules);
 
-/** Replace nodes by equal nodes that are cheaper if reductions are folds of fused nodes. */
+/** Replace nodes by nodes with equal results that are cheaper if reductions are folds of fused nodes. */
 export const simplifyForFolds = (graph: Graph): Graph => rewriteGraph(graph, foldRules);

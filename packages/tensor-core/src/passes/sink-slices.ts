@@ -6,7 +6,7 @@ import { elementCount } from "../shape.ts";
 const isSelection = ({ op }: Node): boolean => operators[op]?.selects === true;
 const isConstant = ({ op }: Node): boolean => operators[op]?.constantValue !== undefined;
 
-/** Return the only operand that is not a constant; undefined unless there is exactly one. */
+/** Return the operand that is not a constant; undefined if no operand or several operands are not constants. */
 const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
   const variables = new Map(
     node.inputs.filter((ref) => !isConstant(graph.nodes[ref.node]!)).map((ref) => [valueKey(ref), ref]),
@@ -20,7 +20,7 @@ const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
  * parameter, which saves one pass over all gradients.
  *
  * Applied only if the slices together have at most as many elements as the sliced value, so the cost does not increase.
- * Exact.
+ * Results do not change.
  */
 export const sinkSlices = (graph: Graph): Graph => {
   const users: Node[][] = graph.nodes.map(() => []);

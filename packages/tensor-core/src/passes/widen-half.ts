@@ -6,7 +6,7 @@ import { copyCast } from "./mixed-precision.ts";
 /**
  * Compute products of f16 and bf16 operands in f32, with casts before and after, for backends and devices without
  * 16-bit arithmetic. The dtype of results is unchanged, so results differ only by the rounding of sums. Returns the
- * same graph object if there are no such products.
+ * same graph object if the graph has no f16 or bf16 products.
  *
  * @param dtypes Dtypes to widen. Default: f16 and bf16.
  */

@@ -51,7 +51,7 @@ type RankGroups = (axis: string) => readonly (readonly number[])[];
 
 /**
  * Interpret a graph in f64 for all ranks of a world. Each node is computed on all ranks before the next node. Slow and
- * exact; the reference of all tests.
+ * exact; all tests use this interpreter as the reference.
  *
  * @param inputs Inputs of the graph, for each rank.
  * @param groups Returns the groups of ranks along an axis. Default: one group with all ranks.

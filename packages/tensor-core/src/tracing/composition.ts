@@ -6,7 +6,7 @@ import type { Operator } from "../graph/operator.ts";
 import { Tensor } from "../graph/tensor.ts";
 import { trace } from "./trace.ts";
 
-/** Run the composition of a user's operator on tensors, and check that it returns a list of tensors. */
+/** Run the composition of a user's operator on tensors, and check that the composition returns a list of tensors. */
 export const compose = (
   { name, composition }: Operator,
   inputs: readonly Tensor[],
@@ -40,8 +40,8 @@ export const traceComposition = (operator: Operator, inputs: readonly TensorSpec
 };
 
 /**
- * Check that the results of a composition have the dtypes and shapes of the node's results. Throws OperatorError if
- * not.
+ * Check that the results of a composition have the dtypes and shapes of the node's results. Throws OperatorError if a
+ * dtype or shape differs.
  */
 export const checkComposition = (op: string, composed: Graph, stated: readonly TensorSpec[]): void => {
   const results = composed.outputs.map((ref) => specOf(composed, ref));

@@ -8,9 +8,9 @@ import { addDefinition } from "../graph/operator.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 /**
- * Create a function that runs `fn` with the origin of a replayed node. Scope and region of the origin are nested in
- * those of the running trace. The phase is that of the origin, or, if that is `forward`, the phase of the running
- * trace.
+ * Create a function that runs `fn` with the origin of a replayed node. Scope and region of the origin are nested in the
+ * scope and region of the running trace. The phase of the origin is used, except `forward`, which is replaced by the
+ * phase of the running trace.
  */
 const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
   const state = currentTrace("replay");

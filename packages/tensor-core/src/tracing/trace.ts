@@ -25,8 +25,8 @@ export interface Traced {
   readonly inputs: TreeStructure;
   readonly outputs: TreeStructure;
   /**
-   * Results of differentiation: cotangents by value. Valid only for `graph`, not for graphs that passes create from
-   * `graph`.
+   * Results of differentiation: the cotangents of each value, and the primals. Valid only for `graph`, not for graphs
+   * that passes create from `graph`.
    */
   readonly derivatives: Derivatives;
   /** Whether the function contains custom derivatives. `graph` does not represent custom derivatives. */
@@ -73,7 +73,9 @@ const cureOf = (value: unknown): string => {
   return "pass an NdArray, an array of the backend, or lists and plain objects of them";
 };
 
-/** Throw with the path of the argument that is not an array; a list of numbers is reported as a whole. */
+/**
+ * Throw an error that names the path of the argument that is not an array. A list of numbers is reported as a whole.
+ */
 const refuseArgument = (args: unknown, path: string): never => {
   let value = args;
   let location = "";
@@ -171,7 +173,7 @@ export const trace = <Args extends readonly unknown[], Result>(
  * Trace a function in a separate trace with the mesh and rank of the running trace, to inspect the graph before
  * `replay` inserts it. The function must not use tensors of the running trace, except as arguments.
  *
- * @param args Trees of specs, or of tensors of the running trace.
+ * @param args Trees of specs or of tensors in the running trace.
  */
 export const traceWithin = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,

@@ -97,7 +97,7 @@ export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: Attentio
   return (heads * seeing * (2 * keys - seeing + 1)) / 2;
 };
 
-/** Return the first row of k and v for the head of a query row. */
+/** Return the index of the first row of k and v for a query row, that is, the start of the query's key head. */
 export const firstKey = (row: number, { queries, keys, group }: AttentionSizes): number =>
   Math.floor(Math.floor(row / queries) / group) * keys;
 

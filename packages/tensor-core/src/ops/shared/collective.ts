@@ -103,7 +103,7 @@ const combine: { readonly [reduction: string]: (a: number, b: number) => number 
   min: Math.min,
 };
 
-/** Reduce elements `begin` to `end` − 1 of all ranks, in rank order. */
+/** Reduce the elements `begin` to `end` − 1 over all ranks, in rank order. */
 export const reduceRanks = (
   ranks: readonly ReferenceArray[],
   reduction: string,

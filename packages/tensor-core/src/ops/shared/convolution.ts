@@ -47,8 +47,8 @@ export const imagesDtype = (op: string, inputs: readonly TensorSpec[], params: C
 };
 
 /**
- * Compute the cost of a convolution or one of its gradients. Flops are those of the convolution, including products
- * with padding.
+ * Compute the cost of a convolution or one of its gradients. A gradient has the same flops as the convolution,
+ * including products with padding.
  */
 export const convolutionCost = (
   w: Shape,
@@ -62,9 +62,8 @@ export const convolutionCost = (
 });
 
 /**
- * Call `visit` for each product of a convolution, with the offsets of its elements in x, w and y. Kernel taps outside
- * the image are skipped. `conv2d` and its gradients are derivatives of the trilinear form `Σ x·w·y` with respect to y,
- * x or w.
+ * Call `visit` for each product of a convolution, with the element offsets in x, w and y. Kernel taps outside the image
+ * are skipped. `conv2d` and its gradients are derivatives of the trilinear form `Σ x·w·y` with respect to y, x or w.
  */
 export const forEachProduct = (
   xShape: Shape,

@@ -11,7 +11,7 @@ import type { Tensor } from "../../graph/tensor.ts";
 import type { DType } from "../../dtype.ts";
 import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
 
-/** Definition of an elementwise operator: the facts that `elementwise` completes to an `Operator`. */
+/** Definition of an elementwise operator, from which `elementwise` creates an `Operator`. */
 export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
   readonly name: string;
   readonly arity: number;
@@ -21,7 +21,7 @@ export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
   readonly result?: (inputs: readonly TensorSpec[], params: P) => DType;
   /** Number of flops per element, for the cost model. Default: 1. */
   readonly flops?: number;
-  /** Returns one element of the result, in f64; the reference of the operator. */
+  /** Computes one element of the result in f64. Also the reference implementation of the operator. */
   readonly scalar: (values: readonly number[], params: P, dtype: DType) => number;
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
 }
@@ -79,17 +79,17 @@ export const elementwise = <P extends Params = Params>({
 /** Definition of an elementwise operator that is also a composition of other elementwise operators. */
 export interface ComposedRule<P extends Params> extends ElementwiseRule<P> {
   /**
-   * The operator as a traced function of other elementwise operators. Must have the digits of `scalar` everywhere, so
-   * it must not cancel, and must not overflow in an intermediate value. The conformance rows of the operator compare
-   * the two on each backend that runs the composition.
+   * Traced function that computes the operator from other elementwise operators. Must be as accurate as `scalar` for
+   * all operands, so intermediate values must not cancel or overflow. The operator's conformance tests compare the
+   * composition with `scalar` on each backend that runs the composition.
    */
   readonly composition: (inputs: readonly Tensor[], params: P) => Tensor;
 }
 
 /**
  * Create an elementwise operator with a composition. Backends that have no instruction for the operator, and exporters
- * that have no equivalent, use the composition, so the operator works everywhere at once. `scalar` remains the f64
- * reference, and `vjp` the derivative.
+ * that have no equivalent, use the composition, so a new operator works immediately on all backends. `scalar` remains
+ * the f64 reference, and `vjp` the derivative.
  */
 export const composedElementwise = <P extends Params = Params>({
   composition,

@@ -28,8 +28,8 @@ export const rowMax = (row: Float64Array): number =>
   row.reduce((max, value) => (Number.isNaN(value) || value > max ? value : max), -Infinity);
 
 /**
- * Compute the maximum of a row and `Σ exp(row − max)`, without overflow; −∞ and 0 for an empty row. Both are NaN for a
- * row whose softmax is undefined (with NaN or +∞, or only −∞).
+ * Compute the maximum of a row and `Σ exp(row − max)`, without overflow; −∞ and 0 for an empty row. For a row whose
+ * softmax is undefined (with NaN or +∞, or only −∞), maximum and sum are NaN.
  */
 export const exponentialSums = (row: Float64Array): { max: number; total: number } => {
   const max = rowMax(row);

@@ -2,8 +2,8 @@ import type { Cost } from "../../graph/operator.ts";
 import { byteLength, elementCount, type Shape, type TensorSpec } from "../../shape.ts";
 
 /**
- * Visit each index of `shape` in row-major order. `place` is the element offset of the index in the strided view:
- * `offset + Σ index·stride`.
+ * Visit each index of `shape` in row-major order. `visit` receives the row-major position of the index, and the element
+ * offset of the index in the strided view, `offset + Σ index·stride`.
  */
 export const walkStrided = (
   shape: Shape,

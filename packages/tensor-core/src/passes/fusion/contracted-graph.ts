@@ -40,8 +40,8 @@ export class ContractedGraph {
   }
 
   /**
-   * Merge two vertices; returns the merged vertex, or `undefined` if a path through a third vertex leads from one to
-   * the other. Cost: at most O(vertices between `a` and `b` in the order, and their edges).
+   * Merge two vertices; returns the merged vertex, or `undefined` if a path between the two vertices leads through a
+   * third vertex. Cost: at most O(vertices between `a` and `b` in the order, and their edges).
    */
   merge(a: number, b: number): number | undefined {
     const [first, last] = this.position[a]! < this.position[b]! ? [a, b] : [b, a];

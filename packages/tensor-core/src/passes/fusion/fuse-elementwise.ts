@@ -12,7 +12,7 @@ import { type Extents, refine } from "./iteration-space.ts";
 export interface FusionOptions {
   /**
    * Maximum number of registers of one fused node: one per input and instruction. A kernel stores a block of values per
-   * register; with too many registers, the blocks exceed the level 1 cache. Default: 64.
+   * register. With more registers, the blocks would exceed the level 1 cache. Default: 64.
    */
   readonly maxRegisters?: number;
   /**
@@ -60,8 +60,8 @@ const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: re
 
 /**
  * Return the edges of the graph, plus an edge from each collective to the next collective of the trace. Without these
- * edges, fusion could make a collective wait for a later one in the trace; on a rank with a different graph, the
- * dependency might be reversed, so that no common order would exist.
+ * edges, fusion could make a collective wait for a later collective of the trace. On a rank with a different graph, the
+ * dependency might be reversed, and no common order would exist.
  */
 const withTraceOrder = (
   graph: Graph,
@@ -79,18 +79,17 @@ const withTraceOrder = (
  * result can be a view stay separate.
  *
  * Adjacent nodes are fused under three conditions: they iterate over the same number of elements in the same order
- * (reshapes between them do not matter), no path through other nodes leads from one to the other, and the fused program
- * stays small. Constants become instructions; `broadcast-to` operands are read in place with stride 0. Values that
- * nodes outside the group read become results. For example, the update of one parameter by SGD or Adam is one fused
- * node.
+ * (ignoring reshapes), no path between the two nodes leads through another node, and the fused program stays small.
+ * Constants become instructions; `broadcast-to` operands are read in place with stride 0. Values that nodes outside the
+ * group read become results. For example, the update of one parameter by SGD or Adam is one fused node.
  *
  * With `maxTile`, a reduction over the last dimensions (`sum`, `reduce-max` and `reduce-min` of f32, `pack-bits`) is
- * fused with the node that computes its operand, and the operand is written to memory only if other nodes read it.
- * Several reductions of one value are fused and read the value once. A member must not read the result of a reduction
- * in the same fused node.
+ * fused with the node that computes its operand, and the operand is written to memory only if other nodes read the
+ * operand. Several reductions of one value are fused and read the value once. A reduction is not fused with a node that
+ * reads its result.
  *
- * A group is never fused with a node that depends on more collectives, unless only that node reads the results of the
- * group. Otherwise, an encoded gradient would wait for the exchange of another gradient.
+ * A group is fused with a node that depends on more collectives only if no other node reads the results of the group.
+ * Otherwise, an encoded gradient would wait for the exchange of another gradient.
  *
  * Dead nodes are removed. In the `shape` of a fused node, contiguous dimensions are merged; at least one dimension is
  * kept.
@@ -121,7 +120,7 @@ export const fuseElementwise = (
   const resultsOf = (members: ReadonlySet<number>): number[] =>
     [...members].filter((id) => isOutput.has(id) || successors[id]!.some((next) => !members.has(next)));
   const foldsOf = (members: readonly number[]): number[] => members.filter((id) => loads[id]!.fold !== undefined);
-  /** Whether no member reads the reduction of another member, and all folds can share one tiling. */
+  /** Whether no member reads the result of another member's fold, and all folds can use the same tile size. */
   const canFold = (members: readonly number[]): boolean => {
     const folds = foldsOf(members);
     if (folds.length === 0) return true;
@@ -161,7 +160,7 @@ export const fuseElementwise = (
 
   // Process nodes from last to first, so that each value is fused with its earliest possible reader. Values that only
   // the backward pass reads (the mask of a ReLU, the derivative of a GELU) are then computed in the backward pass from
-  // saved values. Otherwise, the forward pass would write and save them.
+  // saved values. Otherwise, the forward pass would write and save these values.
   for (const node of graph.nodes.toReversed()) {
     const own = loads[node.id];
     if (!live[node.id]! || own === undefined) continue;

@@ -24,12 +24,12 @@ import {
   broadcastStrides,
 } from "./iteration-space.ts";
 
-/** Operand of a member of a fused node: a number, or a value read through a strided view. */
+/** Operand of a node inside a fused node: a number, or a value that is read through a strided view. */
 export type Load =
   | { readonly kind: "number"; readonly value: number | string; readonly dtype: DType }
   | { readonly kind: "value"; readonly ref: ValueRef; readonly shape: Shape; readonly strides: readonly number[] };
 
-/** Loads of one elementwise node or fold, and their common iteration space. */
+/** Operands (loads) of an elementwise node or fold, and the iteration space that all operands have in common. */
 export interface Loads {
   readonly extents: Extents;
   readonly list: readonly Load[];
@@ -37,7 +37,7 @@ export interface Loads {
   readonly fold?: FusedFold;
 }
 
-/** Return the value before any reshapes. */
+/** Follow reshapes backwards, and return the first value that is not the result of a reshape. */
 const skipReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
   let current = ref;
   for (
@@ -56,8 +56,8 @@ const constantLoad = ({ op, params, specs }: Node): Load | undefined => {
 };
 
 /**
- * Return the loads of an elementwise node. Reads through reshapes, constants and broadcasts if one common iteration
- * space permits it.
+ * Return the loads of an elementwise node. Reads through reshapes, constants and broadcasts if a common iteration space
+ * exists.
  */
 export const loadsOf = (graph: Graph, node: Node): Loads => {
   const { shape } = node.specs[0]!;
@@ -196,7 +196,7 @@ export const emitFused = (
   results.forEach((id, output) => builder.map({ node: id, output: 0 }, { node: fused, output }));
 };
 
-/** Append a reduction with its original operator if it was not fused. */
+/** Append a reduction that was not fused, with its original operator. */
 export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, { list: [load] }: Loads): void => {
   const { ref, shape } = load as Load & { readonly kind: "value" };
   let operand = builder.resolve(ref);

@@ -1,8 +1,9 @@
 import { elementCount, rowMajorStrides, type Shape } from "../../shape.ts";
 
 /**
- * Iteration space over n elements in row-major order: ascending extents of the nested blocks. Shape `[64, 10]` has the
- * extents {10, 640}, shape `[640]` has {640}. Dimensions of size 1 are omitted. Each extent divides the next extent.
+ * Iteration space over n elements in row-major order: numbers of elements in the nested blocks (extents), ascending.
+ * Shape `[64, 10]` has the extents {10, 640}; shape `[640]` has the extent {640}. Dimensions of size 1 are omitted.
+ * Each extent divides the next extent.
  */
 export type Extents = readonly number[];
 
@@ -17,8 +18,8 @@ export const extentsOf = (shape: Shape): Extents => {
 };
 
 /**
- * Compute the coarsest iteration space that refines both `a` and `b`, or `undefined` if there is none: `[64, 10]` and
- * `[640]` have a common refinement, `[4, 6]` and `[6, 4]` do not.
+ * Compute the coarsest iteration space that refines both `a` and `b`, or `undefined` if there is no common refinement.
+ * `[64, 10]` and `[640]` have a common refinement, but not `[4, 6]` and `[6, 4]`.
  */
 export const refine = (a: Extents, b: Extents): Extents | undefined => {
   const merged = [...new Set([...a, ...b])].sort((x, y) => x - y);
@@ -55,7 +56,7 @@ export const refineStrides = (shape: Shape, strides: readonly number[], extents:
   return finer.reverse();
 };
 
-/** Merge adjacent dimensions through which each view has one common stride. Keeps at least one dimension. */
+/** Merge adjacent dimensions that every view traverses with a single stride. Keeps at least one dimension. */
 export const collapse = (
   shape: Shape,
   views: readonly (readonly number[])[],

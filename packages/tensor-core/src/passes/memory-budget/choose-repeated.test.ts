@@ -92,7 +92,7 @@ const naive = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep => 
 const subsets = (ids: readonly number[]): Set<number>[] =>
   Array.from({ length: 2 ** ids.length }, (_, set) => new Set(ids.filter((__, i) => (set >> i) & 1)));
 
-/** Create a chain of layers. The backward pass reads the result of each layer one time. */
+/** Create a chain of layers. The backward pass reads the result of each layer once. */
 const chain = (flops: readonly number[], bytes = 4): StepShape => {
   const layers = flops.length;
   return {

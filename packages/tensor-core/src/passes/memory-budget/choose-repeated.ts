@@ -50,7 +50,7 @@ const maskOf = ({ nodes }: StepShape, ids: Iterable<number>): Uint8Array => {
  */
 const blockSchedules = (step: StepShape, candidates: readonly number[]): number[][] => {
   const candidateIndex = new Map(candidates.map((id, at) => [id, at]));
-  // Index of the last forward reader of each candidate, for the number of live bytes at each possible cut.
+  // Index of the last forward reader of each candidate, from which the live bytes at each possible cut are computed.
   const readUntil = candidates.map((_, at) => at);
   const producers = producersOf(step);
   step.nodes.forEach(({ inputs, isBackward }, id) => {
@@ -101,8 +101,8 @@ const blockSchedules = (step: StepShape, candidates: readonly number[]): number[
 };
 
 /**
- * Improve a block schedule by local search. If the limit is met, stop repeating nodes, those with most flops per byte
- * first. If the limit is not met, apply changes that reduce the peak.
+ * Improve a block schedule by local search. If the limit is met, nodes are removed from the repeated set, first the
+ * nodes with the most flops per byte. If the limit is not met, apply changes that reduce the peak.
  */
 const searchFrom = (
   step: StepShape,
@@ -137,12 +137,11 @@ const searchFrom = (
  * Choose the forward nodes to recompute in the backward pass, so that at most `maxBytes` bytes are alive at one time.
  * Minimizes the recomputed flops; if no choice meets the limit, minimizes the peak bytes.
  *
- * Optimal for up to 12 candidates. For more candidates, uses local search from block schedules; the result needs at
- * most as many flops as any block schedule within the limit.
+ * Optimal for up to 12 candidates. For more candidates, uses local search from block schedules; the result needs no
+ * more flops than any block schedule within the limit.
  *
  * Cost: O(2¹²) or O(candidates) runs of a `StepWalk`.
- * Source: the problem of Jain et al. 2020, "Checkmate", arXiv:1910.02653, restricted to at most two computations of
- * each value.
+ * Source: problem of Jain et al. 2020, "Checkmate", arXiv:1910.02653, with each value computed at most twice.
  */
 export const chooseRepeated = (step: StepShape, maxBytes: number): Choice => {
   const walk = new StepWalk(step);

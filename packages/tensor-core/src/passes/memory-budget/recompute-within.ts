@@ -15,7 +15,7 @@ import { isLiteral, mayRunAgain, recomputeValues } from "../recompute/recompute-
 export interface RecomputeOptions {
   /** Maximum size of the step's intermediate values in bytes. */
   readonly maxBytes: number;
-  /** Returns the size in bytes of the intermediate values of a graph, according to the memory plan of the backend. */
+  /** Returns the size in bytes of a graph's intermediate values, according to the memory plan of the backend. */
   readonly workspaceBytes: (graph: Graph) => number;
 }
 
@@ -37,8 +37,8 @@ const isView = (graph: Graph, node: Node): boolean =>
   findOperator(graph, node.op)?.viewOffset?.(kernelNodeOf(graph, node)) !== undefined;
 
 /**
- * Describe a graph for `chooseRepeated`, without views and constants. `ids`: node id in the graph of each node of
- * `step`.
+ * Describe a graph for `chooseRepeated`, without views and constants. `ids`: for each node of `step`, the node id in
+ * the graph.
  */
 const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readonly number[] } => {
   const numbers = new Map<string, number>();
@@ -86,20 +86,23 @@ const repeatNodes = (graph: Graph, chosen: ReadonlySet<number>): Graph => {
   return eliminateDeadCode(recomputeValues(graph, { groups, keeps: () => false }));
 };
 
-/** Maximum number of rounds of the search for the peak limit of `chooseRepeated` whose memory plan meets `maxBytes`. */
+/**
+ * Maximum number of search rounds. The search varies the peak limit of `chooseRepeated` until the memory plan meets
+ * `maxBytes`.
+ */
 const maxRounds = 6;
-/** Fraction of `maxBytes` that may stay unused; using it would save almost no flops. */
+/** Fraction of `maxBytes` that may stay unused, because using it would save almost no flops. */
 const tolerance = 0.02;
 
 /**
  * Limit the memory of a step's intermediate values: choose forward values to recompute in the backward pass instead of
  * saving them, with as few flops as possible. If the simplified graph already meets the limit, recomputes nothing.
  *
- * `chooseRepeated` chooses values by their lifetimes alone. The memory plan then checks the choice; its size is usually
- * smaller, because of fusion and in-place results.
+ * `chooseRepeated` chooses values by their lifetimes alone. The memory plan then checks the choice; the planned size is
+ * usually smaller, because of fusion and in-place results.
  *
  * @param graph Whole traced step, after passes such as `mixedPrecision`. `checkpoint` regions are always recomputed.
- * @throws ArgumentError if no choice meets the limit; the message has the smallest size found.
+ * @throws ArgumentError if no choice meets the limit; the message contains the smallest size found.
  * Cost: one memory plan; if recomputation is needed, one to six further plans, each with one call of `chooseRepeated`.
  */
 export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: RecomputeOptions): Recomputation => {
@@ -125,7 +128,7 @@ export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: Reco
   let [least, best]: [number, Recomputation | undefined] = [bytesBefore, undefined];
   /**
    * Bounds of the search for the peak limit, in bytes. `tooMuch`: lowest limit so far whose plan exceeded `maxBytes`.
-   * `enough`: highest limit so far whose plan did not.
+   * `enough`: highest limit so far whose plan met `maxBytes`.
    */
   let [tooMuch, enough] = [none, 0];
   let bound = Math.max(0, none - (bytesBefore - maxBytes));
@@ -150,7 +153,7 @@ export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: Reco
     const next = choice.peakBytes + (maxBytes - bytes);
     bound = next > enough && next < tooMuch ? next : (tooMuch + enough) / 2;
     if (tooMuch - enough <= tolerance * none && best !== undefined) break;
-    // If no round has succeeded by half of the rounds, try the smallest possible limit.
+    // If no round has met `maxBytes` after half of the rounds, try the smallest possible limit.
     if (best === undefined && round >= maxRounds / 2 - 1) bound = 0;
   }
   if (best !== undefined) return best;

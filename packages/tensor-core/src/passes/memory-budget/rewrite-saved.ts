@@ -27,7 +27,7 @@ export interface SavedCode {
   readonly selects?: (spec: TensorSpec, origin: Origin) => boolean;
 }
 
-/** Append the nodes of graph `part`, with `operands` as its inputs. Returns its outputs. */
+/** Append the nodes of graph `part`, with `operands` as the inputs of `part`. Returns the outputs of `part`. */
 const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[], origin: Origin): ValueRef[] => {
   const moved = new Map<string, ValueRef>();
   part.inputs.forEach((node, i) => moved.set(valueKey({ node, output: 0 }), operands[i]!));
@@ -47,8 +47,8 @@ const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[
  *
  * Arguments, constants, integers and results of the step are not encoded. Before each decoding, a barrier waits for a
  * cotangent, so that no pass moves the decoding into the forward pass. Gradients change by the rounding error of the
- * code. `checkpoint` regions are expanded before encoding, so their inner values are not saved; values that the
- * recomputation reads are encoded.
+ * code. `checkpoint` regions are expanded before encoding. Therefore, values inside a region are not saved, and values
+ * that the recomputation reads are encoded.
  *
  * @param code Encoding whose `decode` restores the original values, up to rounding.
  * @returns A pass for `jit`, to be applied after `mixedPrecision`.

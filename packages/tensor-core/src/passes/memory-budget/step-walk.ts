@@ -46,9 +46,8 @@ const flatten = (lists: readonly (readonly number[])[]): { readonly begin: Int32
 };
 
 /**
- * Simulator of the memory use of a step, for different sets of repeated nodes. A repeated node runs again directly
- * before the first backward node that depends on its result. The copies of its results are kept until their last
- * reader.
+ * Simulator of a step's memory use, for different sets of repeated nodes. A repeated node runs again directly before
+ * the first backward node that depends on its result. The copies of the results are kept until they are last read.
  */
 export class StepWalk {
   private readonly step: StepShape;
@@ -113,7 +112,9 @@ export class StepWalk {
     return [...this.isComputed.entries()].flatMap(([id, isComputed]) => (isComputed === 1 ? [id] : []));
   }
 
-  /** Simulate the step. @param isRepeated For each node, 1 if it is repeated, otherwise 0. Cost: O(nodes + edges). */
+  /**
+   * Simulate the step. @param isRepeated For each node, 1 if the node is repeated, otherwise 0. Cost: O(nodes + edges).
+   */
   run(isRepeated: Uint8Array): RepeatedStep {
     const { producers, inputs, outputs, runs, last, freed } = this;
     const { nodes, bytes, returned } = this.step;

@@ -4,7 +4,7 @@ import { roleOf } from "../../ops/role.ts";
 import { isCollective } from "../collective-order.ts";
 
 /**
- * Return the value of a backward node that a barrier can wait for: the node's result, or, if the node is a barrier, the
+ * Return a value for which a barrier can wait: the result of a backward node, or, if the node is itself a barrier, the
  * cotangent for which that barrier waits (its last value).
  */
 const cotangentOf = (node: Node): ValueRef | undefined => {
@@ -15,9 +15,9 @@ const cotangentOf = (node: Node): ValueRef | undefined => {
 
 /**
  * Append an optimization barrier around `inputs` that also waits for a cotangent, so that no schedule moves readers of
- * the barrier into the forward pass, where their results would keep memory alive.
+ * the barrier into the forward pass, where their results would occupy memory.
  *
- * @returns Id of the barrier node. Its first results are the inputs, in order.
+ * @returns Id of the barrier node. The first results of the barrier are the inputs, in order.
  */
 export const addCotangentBarrier = (
   builder: GraphBuilder,
@@ -38,7 +38,8 @@ export interface BackwardReads {
    * Returns the value in the new graph for each input of a backward node. May append nodes, which then precede the
    * backward node.
    *
-   * @param lastCotangent Latest value of the backward pass for which a barrier can wait; undefined before the first.
+   * @param lastCotangent Latest value of the backward pass for which a barrier can wait; undefined before the first
+   * such value.
    */
   readonly readsOf: (node: Node, lastCotangent: ValueRef | undefined) => readonly ValueRef[];
 }

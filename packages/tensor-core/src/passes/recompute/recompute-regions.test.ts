@@ -106,7 +106,8 @@ describe("recomputeRegions", () => {
       );
       return optimize(graph, { fuse: false }).nodes.filter(({ op }) => op === "tanh").length;
     };
-    // Two in the forward pass. Nodes outside the region read the last one, so it is kept.
+    // The forward pass has two `tanh` nodes. The backward pass repeats the tapped value, unless the update reads the
+    // value, which is then kept.
     expect([count("backward"), count("update")]).toEqual([3, 2]);
   });
 });

@@ -22,10 +22,10 @@ const repeatAt = (graph: Graph, depth: number): Graph => {
 
 /**
  * Recompute the values inside `checkpoint` regions in the backward pass, instead of keeping them. Innermost regions are
- * processed first, so that values of an outer region that a repeated inner region reads are also repeated.
+ * processed first. If a repeated inner region reads values of the outer region, these values are then repeated too.
  *
  * Must run after passes that change how a value is computed (`mixedPrecision`), so that repeated values are bitwise
- * identical. `optimize` calls this pass. Returns the same graph object if there are no regions. Exact.
+ * identical. `optimize` calls this pass. Returns the same graph object if there are no regions. Results do not change.
  *
  * Cost: O(depth · (nodes + edges)).
  */

@@ -33,10 +33,10 @@ const backwardScope = (scope: string): string => (scope === "" ? "backward" : `$
  * copies belong to the backward pass.
  *
  * Copies read values from outside the group through an optimization barrier that also waits for a cotangent. Therefore,
- * no pass merges a copy with its original, and no schedule moves a copy into the forward pass, where it would keep
- * memory alive.
+ * no pass merges a copy with its original, and no schedule moves a copy into the forward pass, where it would occupy
+ * memory.
  *
- * Exact. Cost: O(nodes + edges).
+ * Results do not change. Cost: O(nodes + edges).
  */
 export const recomputeValues = (graph: Graph, repetition: Repetition): Graph =>
   rewriteBackwardReads(graph, (builder) => createRepeater(graph, repetition, builder));
@@ -45,7 +45,7 @@ const createRepeater = (graph: Graph, { groups, keeps }: Repetition, builder: Gr
   const copies = new Map<string, ValueRef>();
   const barrierOutputs = new Map<string, ValueRef>();
 
-  /** Whether readers of the value in `group` use a copy. */
+  /** Whether the value belongs to `group` and is not kept, so that its readers use a copy. */
   const isRepeated = (ref: ValueRef, group: string | undefined): group is string =>
     group !== undefined && groups[ref.node] === group && !keeps(ref);
 

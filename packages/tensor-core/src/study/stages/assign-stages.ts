@@ -22,9 +22,9 @@ export interface Cuts {
 export interface Assignment {
   /** Stage number of each forward node; `undefined` for backward nodes and free nodes. */
   readonly stageOf: readonly (number | undefined)[];
-  /** Whether each node is free: a free node is computed in each stage that reads it. */
+  /** Whether each node is free: a free node is computed in each stage that reads the node. */
   readonly isFree: readonly boolean[];
-  /** Returns the number of the stage that returns a result. */
+  /** Returns the number of the stage whose forward pass returns a value. */
   readonly homeOf: (ref: ValueRef) => number;
 }
 
@@ -36,8 +36,8 @@ export const nameOf = (graph: Graph, ref: ValueRef): string => {
 
 /**
  * Find the free nodes, which depend only on parameters, or only on further arguments: for example, a cast weight, a
- * mask, a key. Free nodes belong to no stage, because each stage that reads a free node has its operands. A node that
- * depends on parameters and arguments belongs to a stage.
+ * mask, a key. A free node belongs to no stage, because every stage that reads the node also has the node's operands. A
+ * node that depends on parameters and arguments belongs to a stage.
  */
 const freeNodes = (graph: Graph, numParams: number, isCut: (ref: ValueRef) => boolean): boolean[] => {
   const position = new Map(graph.inputs.map((id, i) => [id, i]));
@@ -146,7 +146,7 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
   for (const id of [...open.keys()].reverse()) {
     const { first, end, anywhere } = open.get(id)!;
     const node = graph.nodes[id]!;
-    // If any stage is possible, choose the last stage that reads its operands.
+    // If every stage is possible, choose the last stage that reads the operands of the node.
     const preferred = stageOf[id] ?? (anywhere ? Math.max(...node.inputs.map((ref) => home[ref.node]!), first) : end);
     const stage = Math.min(end, Math.max(first, preferred));
     stageOf[id] = stage;

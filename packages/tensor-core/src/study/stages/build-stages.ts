@@ -8,7 +8,7 @@ import { keptValues, type Reads, sourceOf } from "./kept-values.ts";
 import { nodesWithin, sliceGraph } from "./slice-graph.ts";
 import type { CutValue, KeptValue, Stage } from "./stage.ts";
 
-/** Values in the graph of a whole step (forward and backward) at which the graph is cut into stages. */
+/** Values at which the graph of a whole step (forward and backward) is cut into stages. */
 export interface StepValues extends Omit<Cuts, "back"> {
   /** For each stage, the cotangents of its outgoing values. */
   readonly outgoingCotangents: readonly (readonly ValueRef[])[];
@@ -37,7 +37,7 @@ const lowestCotangentStage = (
 
 const sortUnique = (numbers: Iterable<number>): number[] => [...new Set(numbers)].sort((a, b) => a - b);
 
-/** Extract the graphs of all stages from the graph of the whole step. */
+/** Extract the graph of each stage from the graph of the whole step. */
 export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, homeOf }: Assignment): Stage[] => {
   const { cuts, loss, aux, outgoingCotangents, gradients, numParams } = step;
   const leafOf = new Map(graph.inputs.map((node, leaf) => [valueKey({ node, output: 0 }), leaf]));

@@ -64,17 +64,17 @@ const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
 
 /**
  * Cut a step into stages at values that its loss function names by `tap`: a forward and a backward graph per stage, for
- * pipelines of ranks, micro-batches, or parts of a model on different devices. All stages together compute the same as
- * `valueAndGrad`, with the same nodes. Gradients are bitwise identical to `valueAndGrad`, with one exception: if
- * several stages share a parameter, and the first of these stages reads the parameter more than once, its gradient is
- * summed stage by stage. With `mixedPrecision`, a product may be f16 in the step and f32 in a stage, or the reverse,
- * because the cotangents of cuts are both results of a stage and operands of products.
+ * pipelines of ranks, micro-batches, or parts of a model on different devices. All stages together compute the same
+ * results as `valueAndGrad`, with the same nodes. Gradients are bitwise identical to `valueAndGrad`, with one
+ * exception: if several stages share a parameter, and the first of these stages reads the parameter more than once, its
+ * gradient is summed stage by stage. With `mixedPrecision`, a product may be f16 in the step and f32 in a stage, or the
+ * reverse, because a cotangent at a cut is both a stage result and a product operand.
  *
  * Each node belongs to the first stage that needs the node. Nodes that depend on parameters alone, or on further
- * arguments alone (casts, masks, keys, constants), are computed in each stage that reads them. Each stage receives the
- * parameters and arguments that it reads. A further result is computed in the stage of its operands. Passes are applied
- * to the step before it is cut. Then `checkpoint` regions are expanded, so recomputed nodes are part of the backward
- * graphs. A region must not span a cut.
+ * arguments alone (casts, masks, keys, constants), are computed in each stage that reads these nodes. Each stage
+ * receives the parameters and arguments that it reads. A further result is computed in the stage that has its operands.
+ * Passes are applied to the step before it is cut. Then `checkpoint` regions are expanded, so recomputed nodes are part
+ * of the backward graphs. A region must not span a cut.
  *
  * A backward graph receives each forward value once, and does not receive values that are rearrangements of other
  * values. `Stage.kept` lists the received values.

@@ -4,7 +4,7 @@ import { roleOf } from "../../ops/role.ts";
 import { byteLength, sameSpec } from "../../shape.ts";
 import type { KeptValue } from "./stage.ts";
 
-/** Functions and values that describe the forward pass of a stage to `keptValues`. */
+/** Description of a stage's forward pass, for `keptValues`. */
 export interface Reads {
   /**
    * Inputs and outputs of the forward pass, by `valueKey`. The backward pass can read these values without saving them.
@@ -13,8 +13,8 @@ export interface Reads {
   /** Whether a node belongs to the stage's forward pass. */
   readonly isForward: (node: Node) => boolean;
   /**
-   * Called with each value that is neither available nor computed by the forward pass, so that its node would have to
-   * run in the backward pass. Throws if that node must not run there.
+   * Called with each value that is neither available nor computed by the forward pass. The node of the value would then
+   * run in the backward pass. Throws if the node must not run in the backward pass.
    */
   readonly visit: (ref: ValueRef) => void;
 }

@@ -46,7 +46,7 @@ export const stageForward = (stage: Stage, { params, args, incoming }: StageInpu
 /**
  * Apply the backward pass of a stage, inside a traced function. Call once for each call of `stageForward`.
  *
- * @param kept Values `kept` of the result of `stageForward`.
+ * @param kept The `kept` values that `stageForward` returned.
  * @param cotangents Cotangents of the outgoing values with `hasCotangent`. For the last stage, the weight of the loss,
  * such as `full([], 1 / numMicroBatches)`.
  * @returns Cotangents of the incoming values with `hasCotangent`, and gradients of `stage.params`.

@@ -31,10 +31,10 @@ export interface RankStage {
 }
 
 /**
- * Create the stage of the traced rank. Rank s along `axis` runs stage s. It receives from rank s − 1 and sends to rank
- * s + 1 in the forward pass, and the reverse in the backward pass. Use in a function that is traced separately per rank
- * (`meshCoordinate`): the graphs of ranks differ, and exchange messages. For each micro-batch, call `forward`, then
- * `backward`. Calls for different micro-batches may be interleaved in any order that is equal on all ranks.
+ * Create the stage of the traced rank. Rank s along `axis` runs stage s. The rank receives from rank s − 1 and sends to
+ * rank s + 1 in the forward pass, and the reverse in the backward pass. Use in a function that is traced separately per
+ * rank (`meshCoordinate`): the graphs of ranks differ, and exchange messages. For each micro-batch, call `forward`,
+ * then `backward`. Calls for different micro-batches may be interleaved in any order that is equal on all ranks.
  *
  * @throws ArgumentError if the number of ranks along the axis differs from the number of stages.
  * @example
