@@ -17,7 +17,7 @@ export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): Expe
       return undefined;
     case "baseline":
       return withoutSplit(axes);
-    case "auto": // until the plan exists; all schedules have the same parameters
+    case "auto": // used until a plan exists; all schedules have the same parameters
     case "split-before-gate":
       return splitBeforeGate({ ...axes, tokens: "own" }); // the rank's own positions
     case "split-after-gate":
@@ -26,12 +26,12 @@ export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): Expe
 };
 
 /**
- * Returns the number of shards of each expert that receive its tokens separately. Dispatchers treat each of these
- * shards as an expert.
+ * Returns the number of shards per expert that receive tokens separately. Dispatchers treat each of these shards as an
+ * expert.
  */
 export const numFusedShards = (job: ShardsJob, mesh: TensorMesh): number =>
   buildShards(job, mesh)?.gates === "own" ? mesh.tensor : 1;
 
-/** Whether each rank along "tensor" gates all token positions, instead of only its own. */
+/** Whether each rank along "tensor" gates all token positions, instead of only the rank's own positions. */
 export const gatesAllPositions = (job: ShardsJob, mesh: TensorMesh): boolean =>
   buildShards(job, mesh)?.gates === "same";

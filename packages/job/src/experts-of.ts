@@ -1,8 +1,8 @@
 import type { ExpertsJob, Job } from "./job.ts";
 
 /**
- * Returns the number of hidden features of each expert of a GPT. Default: `topK` experts together need as many flops as
- * the feed-forward layer of the dense model.
+ * Returns the number of hidden features per expert of a GPT. Default: `topK` experts together need as many flops as the
+ * feed-forward layer of the dense model.
  *
  * @param width number of features per token.
  */

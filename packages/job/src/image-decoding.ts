@@ -19,8 +19,8 @@ export const decodingOf = ({
 });
 
 /**
- * Returns the data settings that enter the hash of a job. The default of `fit` is filled in at the position among the
- * keys where earlier versions put it when they read a job, so that runs of earlier versions can be resumed.
+ * Returns the data settings that enter the hash of a job. The hash depends on the order of keys, so `fit` is inserted
+ * after `channels`, as in earlier versions. Otherwise, runs of earlier versions could not be resumed.
  */
 export const hashedData = (data: DataJob): object => {
   if (!isDecoded(data)) return data;

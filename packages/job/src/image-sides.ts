@@ -1,3 +1,3 @@
-/** Returns rows and columns of a size; a single number is used for both. */
+/** Returns an image size as [rows, columns]. A single number is used for rows and columns. */
 export const sidesOf = (size: number | readonly [number, number]): readonly [number, number] =>
   typeof size === "number" ? [size, size] : size;

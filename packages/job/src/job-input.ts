@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Immutable } from "./job.ts";
 import type { jobSchema } from "./job-schema.ts";
 
-/** A job as in a job file. */
+/** A job as written in a job file, before defaults are filled in. */
 type JobFile = Immutable<z.input<typeof jobSchema>>;
 
 /**

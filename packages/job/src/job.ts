@@ -30,7 +30,7 @@ export type ModuleJob = Extract<UserObject, { kind: "module" }>;
 /** Reference to a user object that a program passed to `train()`. The digest of callbacks is zeros. */
 export type ProgramJob = Extract<UserObject, { kind: "program" }>;
 
-/** Densities of the first steps. */
+/** Settings of the density warm-up: higher densities in the first steps. */
 export type DensityWarmup = NonNullable<Extract<CompressionJob, { kind: "top-k" | "random-k" }>["densityWarmup"]>;
 
 /** Settings of optimizers that need statistics of layers. */
@@ -38,7 +38,7 @@ export type CurvatureJob = Extract<OptimizerJob, { kind: "eva" | "eva-f" | "kfac
 
 export type KfacJob = Extract<OptimizerJob, { kind: "kfac" }>;
 
-/** Grouping of factors into messages, in the order of their computation. */
+/** Rule that groups K-FAC factors into messages, in the order in which factors are computed. */
 export type FactorBucketsJob = NonNullable<KfacJob["factorBuckets"]>;
 
 /** Data settings of images that are decoded and resized to one size, for any kind of image file. */
@@ -59,7 +59,7 @@ export type PreprocessorJob = NonNullable<PretrainedJob["preprocessor"]>;
 /** Settings of the mixture of experts that replaces feed-forward layers. */
 export type ExpertsJob = NonNullable<Extract<ModelJob, { kind: "gpt" }>["experts"]>;
 
-/** Schedule of the work on sharded experts. */
+/** Schedule by which ranks divide the work on sharded experts. */
 export type ShardSchedule = Exclude<ExpertsJob["shards"], "none" | "auto">;
 
 /** Settings for moving experts between ranks during training. */

@@ -30,12 +30,12 @@ export const expertLevelsOf = ({
 export const tensorAxis = "tensor";
 
 /**
- * Mesh axis of all ranks that hold shards of the experts of a layer, if ranks also shard the hidden features of
+ * Mesh axis of all ranks that hold shards of a layer's experts. Exists only if ranks shard the hidden features of
  * experts.
  */
 export const expertShardsAxis = "expert-shards";
 
-/** Mesh axis of ranks that have copies of the same shards of the same experts. */
+/** Mesh axis of ranks that have copies of the same expert shards. */
 export const expertShardReplicasAxis = "expert-shard-replicas";
 
 /** Mesh axis of all ranks. Exists only if some ranks have the same samples. */
@@ -46,10 +46,7 @@ export const insideHostsAxis = "inside-hosts";
 /** Mesh axis of ranks with the same position on each host. */
 export const acrossHostsAxis = "across-hosts";
 
-/**
- * Mesh axes of the grid of K-FAC's gradient workers: `workers` contains the ranks of a column, `receivers` the ranks of
- * a row.
- */
+/** Mesh axes of the rank grid of K-FAC: `workers` contains the ranks of a column, `receivers` the ranks of a row. */
 export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
 
 /** Whether the ranks of a job form a grid of gradient workers and receivers. */
@@ -76,7 +73,8 @@ const productPartition = (mesh: Mesh, along: readonly string[]): number[][] => {
 };
 
 /**
- * Returns the axes of parallelism other than the batch, and the products of axes along which gradients are averaged.
+ * Returns the mesh axes of data, expert and tensor parallelism, and the products of axes along which gradients are
+ * averaged, each with groups of ranks.
  */
 const parallelismAxes = ({ ranks, mesh: job, model }: Job): (readonly [axis: string, groups: Groups])[] => {
   const { expert, tensor } = job;
@@ -84,7 +82,7 @@ const parallelismAxes = ({ ranks, mesh: job, model }: Job): (readonly [axis: str
   const mesh = {
     replica: ranks / (expert * tensor),
     ...Object.fromEntries(expertLevelsOf(job).map(({ axis, size }) => [axis, size])),
-    tensor, // innermost, because these ranks send most: activations of every matrix
+    tensor, // innermost, because tensor-parallel ranks send most: activations of every matrix
   };
   const groups = (...along: readonly string[]): Groups => productPartition(mesh, along);
   const axes: (readonly [string, Groups])[] = [[dataAxis, groups("replica", ...levels)]];
@@ -96,7 +94,10 @@ const parallelismAxes = ({ ranks, mesh: job, model }: Job): (readonly [axis: str
   return axes;
 };
 
-/** Returns the axes of algorithms that communicate in more than one direction. Each set of axes covers all ranks. */
+/**
+ * Returns the meshes of algorithms that arrange all ranks in a grid: hierarchical top-k and K-FAC. One mesh per
+ * algorithm.
+ */
 const algorithmAxes = ({ ranks, compression, optimizer }: Job): Mesh[] => {
   const sets: Mesh[] = [];
   if (compression.kind === "hierarchical-top-k") {
@@ -127,14 +128,16 @@ export const meshOf = (job: Job): Mesh =>
 /** Returns the axis that contains all ranks. */
 export const everyRankAxis = (mesh: Mesh): string => (Object.hasOwn(mesh, worldAxis) ? worldAxis : dataAxis);
 
-/** Mesh axis of the ranks with the same shard, by the axes along which parameters are sharded. */
+/**
+ * Mesh axis of the ranks that hold the same shard of a parameter. Key: the axes along which the parameter is sharded.
+ */
 const replicasAlong: Readonly<Record<string, string>> = {
   [expertAxis]: expertReplicasAxis,
   [tensorAxis]: dataAxis,
   [`${expertAxis},${tensorAxis}`]: expertShardReplicasAxis,
 };
 
-/** Returns the axis of the ranks with the same shard of parameters that are sharded along `axes`. */
+/** Returns the axis of the ranks that hold the same shard of a parameter that is sharded along `axes`. */
 export const replicasAxisAlong = (axes: readonly string[]): string => {
   const replicas = replicasAlong[axes.join()];
   if (replicas === undefined) throw new InvariantError(`parameters are sharded along axes "${axes.join(", ")}"`);
@@ -142,8 +145,8 @@ export const replicasAxisAlong = (axes: readonly string[]): string => {
 };
 
 /**
- * Returns a function from the path of a parameter to the axis of the ranks that hold equal values of the parameter and
- * average its gradient: the product of all axes except the axes of its sharding.
+ * Returns a function that maps the path of a parameter to an axis: the ranks along the axis hold equal values of the
+ * parameter and average its gradient. The axis is the product of all axes along which the parameter is not sharded.
  */
 export const replicasAxisOf =
   ({ sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh }): ((path: string) => string) =>

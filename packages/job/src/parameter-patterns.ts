@@ -47,7 +47,7 @@ const maxListed = 8;
 const listed = (words: readonly string[]): string =>
   `${words.slice(0, maxListed).join(", ")}${words.length > maxListed ? `, and ${words.length - maxListed} more` : ""}`;
 
-/** Returns a suggestion for a pattern without a match: the children of its longest existing prefix. */
+/** Returns a suggestion for a pattern that matches nothing: the children of the pattern's longest existing prefix. */
 const listParts = (pattern: string, parameters: readonly NamedParameter[]): string => {
   const requested = pattern.replaceAll("/", ".").split(/(?<!\.)\.(?!\.)/);
   for (let depth = requested.length - 1; depth > 0; depth--) {

@@ -7,8 +7,8 @@ export const count = z
   .max(2 ** 31 - 1);
 
 /**
- * Schema of the number of features of a layer. A square matrix of the maximum width needs 4 TiB; whether the model fits
- * into a machine's memory is checked when the size of the parameters is computed.
+ * Schema of a layer width, in features. A square matrix of the maximum width needs 4 TiB. Whether a model fits into
+ * memory is checked later, when the parameter sizes are computed.
  */
 export const width = z
   .int()

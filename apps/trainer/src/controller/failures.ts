@@ -2,7 +2,7 @@ import { type ErrorReport, reviveError } from "@skein/cli/node";
 import type { SkeinError } from "@skein/tensor-core";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** Error codes that ranks report because another rank ended: correct, but not the cause of the failure. */
+/** Error codes that a rank reports because another rank ended. These errors are not the cause of a failure. */
 const echoes: ReadonlySet<string> = new Set(["peer-lost", "collective-timeout", "group-closed"]);
 
 /**
@@ -28,7 +28,7 @@ export class Failures {
     return this.reports;
   }
 
-  /** Failures that are consequences of the end of another rank. */
+  /** Failures that were caused by the end of another rank. */
   get echoes(): readonly { readonly rank: number; readonly error: ErrorReport }[] {
     return this.reports.filter(({ error }) => echoes.has(error.code));
   }

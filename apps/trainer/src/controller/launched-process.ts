@@ -125,7 +125,8 @@ export const launchedRunner = (position: LaunchedPosition): RankRunner => {
       ...(certificates !== undefined && { security: readTlsIdentity(coordinatorFiles(certificates)) }),
     },
     start: ({ attempt: { prepared }, coordinator: address, secret: proof }) => {
-      // Other machines use the host name of this machine; this process uses the address that it listens on.
+      // Processes on other machines connect to this machine's host name; this process connects to the listening
+      // address.
       const reachableHost = listen === "0.0.0.0" ? (coordinator?.host ?? hostname()) : address.host;
       const ended = new AbortController();
       const hosted = { address: { host: reachableHost, port: address.port }, secret: proof };

@@ -9,8 +9,8 @@ import { startMpirun } from "./start-mpirun.ts";
 import { threadRunner } from "./thread-runner.ts";
 
 /**
- * Intervals, in milliseconds, of the notice that processes have not joined yet. They are long, because processes
- * started here join by themselves, and their exit is detected.
+ * Delay and interval, in milliseconds, of the notice about processes that have not joined yet. Both are long, because
+ * locally started processes join without user action, and a process that exits early is detected separately.
  */
 const localNotice = { afterMilliseconds: 10_000, everyMilliseconds: 10_000 };
 

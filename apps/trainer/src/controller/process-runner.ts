@@ -29,7 +29,7 @@ export interface Processes {
   end(atOnce: boolean): Promise<void>;
 }
 
-/** Starts the processes of a run. Does nothing if a launcher starts them. */
+/** Starts the processes of a run. Does nothing if a launcher starts the processes. */
 export type StartProcesses = (input: {
   readonly attempt: Attempt;
   readonly coordinator: Coordinator["address"];
@@ -67,7 +67,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
     const { assignment, record, interruption, note } = attempt;
     const { job } = assignment;
     const secret = options.secret ?? randomSecret();
-    let lastShown: string | undefined; // a waiting process sends requests repeatedly, each with the same event
+    let lastShown: string | undefined; // a waiting process repeats its request, with the same event
     const coordinator = await hostAt({
       ...options.rendezvous,
       ...worldOf(job),
@@ -91,7 +91,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
     });
     const tell = (message: ControllerMessage): void => coordinator.broadcast(message);
     let processes: Processes | undefined;
-    // The run waits for messages of other processes, but their sockets do not keep this process alive.
+    // This timer keeps the process alive while the run waits for messages, because the coordinator's sockets do not.
     const alive = setInterval(() => undefined, 2 ** 30);
     let ended = false;
     let ending: Ending = "failed";
@@ -132,7 +132,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
       });
       coordinator.onLost(({ ranks, reason, revoked }) => {
         if (revoked === true && !ended) return failures.addOwn(new RevokedError(ranks, reason));
-        // The code that started the process can describe its end better.
+        // Waits first, because the code that started the process can give a better reason: the exit code or signal.
         setTimeout(() => {
           if (!ended) failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
         }, timeLimits.exitCode).unref();

@@ -22,8 +22,8 @@ export interface Attempt {
 /** Runs the ranks of a job: as threads of this process, or in processes. */
 export interface RankRunner {
   /**
-   * Runs all ranks until they end. If a rank fails, rejects after all ranks have ended, with the failure to report,
-   * which names its rank.
+   * Runs all ranks until they end. If a rank fails, rejects after all ranks have ended. The error names the failed
+   * rank.
    */
   run(attempt: Attempt): Promise<void>;
 }

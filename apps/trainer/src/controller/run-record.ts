@@ -50,11 +50,11 @@ export interface RunRecordInput {
   readonly cutShort: () => void;
   /** File that stores model outputs of samples. Absent: outputs were not requested. */
   readonly samples?: SamplesFile | undefined;
-  /** Called with each event. */
+  /** Called with each event of the run. */
   readonly happened?: ((event: RunEvent) => void) | undefined;
 }
 
-/** Collects one value from each rank per step, and returns them together when the values of all ranks have arrived. */
+/** Collects one value per rank and step, and returns all values of a step when the last value has arrived. */
 class PartCollector<T> {
   private readonly byStep = new Map<number, (T | undefined)[]>();
   private readonly worldSize: number;
@@ -63,9 +63,7 @@ class PartCollector<T> {
     this.worldSize = worldSize;
   }
 
-  /**
-   * Adds the value of a rank. Returns the values of all ranks, in rank order, with the last value; undefined before.
-   */
+  /** Adds the value of a rank. Returns the values of all ranks, in rank order; undefined while values are missing. */
   add(step: number, rank: number, part: T): T[] | undefined {
     const parts = this.byStep.get(step) ?? Array<T | undefined>(this.worldSize).fill(undefined);
     parts[rank] = part;
@@ -80,14 +78,14 @@ type SavedMessage = Extract<RankMessage, { readonly type: "saved" }>;
 type StepMessage = Extract<RankMessage, { readonly type: "step" }>;
 
 /**
- * Number of most recent steps over which the displayed speed is averaged: few enough that a pause does not affect it
- * for long.
+ * Number of most recent steps over which the displayed speed is averaged. Small, so that a pause affects the speed only
+ * briefly.
  */
 const speedWindow = 20;
 
 /**
- * Record of a run with ranks in threads or processes. Receives the messages of ranks, and prints and stores their
- * contents. Computes nothing.
+ * Record of a run with ranks in threads or processes. Receives the messages of ranks, and prints and stores the
+ * results.
  */
 export class RunRecord {
   bytesSent = 0;
@@ -133,9 +131,7 @@ export class RunRecord {
     this.samples = new PartCollector(input.prepared.job.ranks);
   }
 
-  /**
-   * Handles a message of a rank. If its data cannot be stored, for example a checkpoint on a full disk, the run fails.
-   */
+  /** Handles a message of a rank. If the data of the message cannot be stored, as on a full disk, the run fails. */
   take(rank: number, message: RankMessage, failures: Failures): void {
     try {
       this.record(rank, message, failures);
@@ -204,7 +200,7 @@ export class RunRecord {
         return;
       }
       case "links":
-        return; // message for another task
+        return; // sent only by ranks that measure links
       case "spans":
         // Pushed one by one: spreading a long trace as arguments would overflow the stack.
         for (const span of message.spans) (this.spans[rank] ??= []).push(span);

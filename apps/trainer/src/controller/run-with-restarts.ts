@@ -30,7 +30,6 @@ import type { RankRunner } from "./rank-runner.ts";
 import { openSamplesFile } from "../samples/samples-file.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
-  /** Runner of the ranks. */
   readonly runner: RankRunner;
   /**
    * Maximum number of automatic restarts without a newer checkpoint in between. The run restarts after the loss of a
@@ -40,12 +39,13 @@ export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
   /** Path for a Chrome trace of the first steps. Absent: no trace file. */
   readonly tracePath?: string | undefined;
   /**
-   * Enables profiling of the steps only: nothing is evaluated or saved, and this function receives the spans of all
-   * steps at the end of the run.
+   * Receives the spans of all steps at the end of the run. If present, the run only measures steps: nothing is
+   * evaluated or saved.
    */
   readonly profile?: ((ranks: readonly RankSpans[], plan: ExchangePlan | undefined) => void) | undefined;
   /**
-   * Interval of steps that are recorded in detail. Each of the other steps is recorded as a single span. Default: 1.
+   * Interval, in steps, between steps that are recorded in detail. All other steps are recorded as a single span.
+   * Default: 1.
    */
   readonly detailEvery?: number | undefined;
   readonly interruption: Interruption;
@@ -58,7 +58,7 @@ export interface Outcome {
   readonly summary?: Summary;
   /** Path of the newest checkpoint. Undefined: no checkpoint was saved. */
   readonly checkpoint: string | undefined;
-  /** Error because of which a requested trace was not written; all other results are complete. Absent: no error. */
+  /** Error that prevented a requested trace from being written. All other results are complete. Absent: no error. */
   readonly traceFault?: SkeinError;
 }
 
@@ -75,7 +75,7 @@ const restartable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a run ended because another process took over its output folder. Then nothing may be written to the folder.
+ * Whether a run ended because another process took over its output folder. If so, the run must not write to the folder.
  */
 export const isOutputTaken = (error: unknown): boolean => describeError(error).code === "output-taken";
 
@@ -83,7 +83,7 @@ export const isOutputTaken = (error: unknown): boolean => describeError(error).c
  * Runs a prepared job. After a failure, no unfinished checkpoint remains. A run that lost a rank, a link or a device
  * continues from the newest checkpoint, or from the beginning if there is no checkpoint.
  *
- * @throws the failure that ended the run, which names its rank.
+ * @throws the error that ended the run. The error names the failed rank.
  */
 export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
   const { output, progress, metrics, maxRestarts = 3 } = input;
@@ -185,7 +185,7 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
   }
 };
 
-/** Returns the error that ended a run early, extended by the command that continues the run. */
+/** Adds the command that continues the run to the error that ended the run early. */
 const afterSaving = (fault: SkeinError, { step, checkpoint }: RunRecord, output: string): SkeinError => {
   const saved = `the state after step ${step} is saved; after fixing the cause, continue with: ${resumeLine(output)}`;
   return checkpoint === undefined

@@ -14,7 +14,8 @@ import { childProcesses, memberArguments, memberVariables, reportPrefix } from "
 /** Milliseconds that the coordinator has to identify the lost rank, before the exit of mpirun is reported instead. */
 const identificationMilliseconds = 2000;
 
-// Ranks report lost ranks to the controller immediately, so mpirun need not wait for them.
+// Ranks report a lost rank to the controller immediately, so mpirun may kill the remaining ranks earlier than by
+// default.
 const onThisMachine = {
   hostfile: undefined,
   sshPort: undefined,
@@ -75,7 +76,7 @@ export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret
   };
   const stderr = child.stderr as Readable | undefined; // undefined if there are no free file handles
   if (stderr !== undefined) createInterface({ input: stderr }).on("line", take);
-  // mpirun forwards SIGUSR2. Ranks do not handle SIGUSR2, so it ends them.
+  // mpirun forwards SIGUSR2 to the ranks. The signal ends them, because ranks do not handle SIGUSR2.
   const processes = childProcesses([{ child, ranks: Array.from({ length: job.ranks }, (_, rank) => rank) }], "SIGUSR2");
   return {
     lost: processes.lost.then(async (loss) => {

@@ -10,18 +10,19 @@ import { timeLimits } from "../processes/time-limits.ts";
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 /**
- * Prefix of the line with which a process reports its failure, if a launcher started the process instead of the
- * controller.
+ * Prefix of the output line in which a process reports a failure. Used if a launcher, not the controller, started the
+ * process.
  */
 export const reportPrefix = "skein-train member: ";
 
-/** Command line of a process of a run. It is appended to the command of a launcher. */
+/** Command line of a process of a run. Appended to the command of a launcher. */
 export const memberArguments: readonly string[] = [process.execPath, ...process.execArgv, main, memberCommand];
 
 /**
- * Names of the environment variables of a process of a run. Other users cannot read the environment, and it disappears
- * with the process. Values that may exceed the maximum length of a variable (128 KiB on Linux) are sent in the first
- * IPC message, a `MemberStart`. mpirun has no IPC; its processes read the job from a file.
+ * Names of the environment variables of a process of a run. The environment may contain secrets, because other users
+ * cannot read the environment, which is discarded with the process. Values that may exceed the maximum length of a
+ * variable (128 KiB on Linux) are sent in the first IPC message, a `MemberStart`. mpirun has no IPC; its processes read
+ * the job from a file.
  */
 export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "jobFile", string>> = {
   coordinator: coordinatorVariable,
@@ -49,7 +50,7 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
  * time to load, a tenth of a tiny run, and adds 17 packages.
  *
  * @param endSignal signal that ends a child which has nothing left to report or save. Must not be a signal that
- * requests a stop, because ranks ignore such signals and leave them to this process.
+ * requests a stop, because ranks ignore stop signals.
  */
 export const childProcesses = (
   children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[],
@@ -121,7 +122,7 @@ export const startLocalProcesses =
           }),
         });
     } catch (error) {
-      for (const { child } of children) child.kill("SIGKILL"); // the run lacks a process
+      for (const { child } of children) child.kill("SIGKILL"); // the run needs all processes
       throw error;
     }
     const processes = childProcesses(children, "SIGKILL");

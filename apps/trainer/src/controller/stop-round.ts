@@ -10,10 +10,10 @@ export interface StopRoundInput {
 }
 
 /**
- * Agreement of a run's processes on the last step, kept by the controller. The controller asks all processes to start
- * no further step. Each process reports the step that its ranks have started, and the maximum becomes the last step. A
- * run has a single round, even if several processes request a stop or repeat the request: by a second round, other
- * steps would have been started, and stopped ranks could receive a request to continue.
+ * Makes the processes of a run agree on the last step. The controller asks all processes to start no further step. Each
+ * process reports the step that its ranks have started, and the maximum becomes the last step. A run has a single
+ * round, even if a stop is requested several times. A second round could choose a later last step, after some ranks
+ * have already stopped.
  */
 export class StopRound {
   private readonly input: StopRoundInput;

@@ -34,7 +34,7 @@ const lines = ({ within, across, pairs, allToAll = [], reduceSecondsPerByte }: L
 };
 
 /**
- * Runs `skein-train links`: measures the links of a job, and writes the file from which its algorithms are chosen.
+ * Runs `skein-train links`: measures the links of a job, and writes a link file, from which runs choose algorithms.
  *
  * @returns the exit code.
  */

@@ -10,7 +10,7 @@ import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "..
 // Entry file of a rank's thread that measures links. It measures round trips between all pairs of ranks, timed by the
 // rank that sends first, and then the all-to-all of each level.
 
-/** Returns the number of repetitions for a median. Large messages take long, and their times vary less. */
+/** Returns the number of repetitions for a median. Smaller for large messages, because long times vary less. */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);
 
 /** Memory regions for sent and received data. */

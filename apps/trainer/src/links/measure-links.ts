@@ -7,7 +7,7 @@ import { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import type { MeasuredLinks, RankMessage } from "../rank/messages.ts";
 
-/** Collects the measurements of each rank. Each pair is measured by its first rank. */
+/** Collects the measurements of all ranks. The links of a pair of ranks are measured by the lower rank. */
 class LinkRecord {
   readonly parts: MeasuredLinks[] = [];
 
@@ -18,7 +18,8 @@ class LinkRecord {
 }
 
 /**
- * Fits lines to the all-to-all times of the slowest rank, because an all-to-all ends when all ranks have their data.
+ * Fits linear models to the all-to-all times of the slowest rank, because an all-to-all ends when all ranks have their
+ * data.
  */
 const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
   parts[0]!.allToAll.map(({ level, ranks, samples }, at) => ({
@@ -32,7 +33,7 @@ const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
     ),
   }));
 
-/** Fits lines to the measurements, and returns them as a link file. */
+/** Fits linear models to the measurements, and returns the models as a link file. */
 export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile => {
   const { hosts } = parts[0]!;
   const hostOf = (rank: number): number => hosts.findIndex((host) => host.includes(rank));
@@ -62,7 +63,7 @@ export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile 
   };
 };
 
-/** Requires that a job has links. @throws ConfigError. */
+/** Requires that a job has links. @throws ConfigError for `transport: threads`, or a single rank. */
 export const requireLinks = (job: Job): void => {
   if (job.transport === "threads")
     throw new ConfigError([
@@ -74,7 +75,7 @@ export const requireLinks = (job: Job): void => {
 
 /**
  * Measures the links between the ranks of a job.
- * @throws ConfigError if the job has no links; the error that ended the ranks.
+ * @throws ConfigError if the job has no links, or the error that ended a rank.
  */
 export const measureLinks = async (job: Job, note: (line: string) => void): Promise<LinkFile> => {
   requireLinks(job);

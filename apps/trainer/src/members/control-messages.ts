@@ -1,15 +1,15 @@
 import type { Assignment, RankMessage } from "../rank/messages.ts";
 
-/** Kind of end of a run. */
+/** Outcome of a run. */
 export type Ending = "finished" | "stopped" | "failed";
 
 /** Messages from the controller of a run to its processes. */
 export type ControllerMessage =
-  /** Starts the assignment. */
+  /** Requests that the process starts the assignment. */
   | { readonly type: "assign"; readonly assignment: Assignment }
-  /** Tells the process to start no further step, and to report the last started step. */
+  /** Requests that the process starts no further step, and reports the last started step. */
   | { readonly type: "stop" }
-  /** Tells the process to stop after step `step`. */
+  /** Requests that the process stops after step `step`. */
   | { readonly type: "stop-at"; readonly step: number }
   /** Reports the end of the run; the process may exit. */
   | { readonly type: "end"; readonly ending: Ending };

@@ -5,7 +5,7 @@ import { jobHashOf } from "../preparation/job-hash.ts";
 
 /**
  * Returns the facts that all processes of a run must agree on before they exchange messages. The backend is not
- * included, because the controller of the run chooses it later.
+ * included, because the controller chooses the backend later.
  */
 export const worldOf = (
   job: Job,

@@ -5,7 +5,7 @@ import type { LocalWorld } from "./rank-threads.ts";
 
 /** World of a run, as seen by one of its processes. */
 export interface MemberWorld extends LocalWorld {
-  /** Addresses at which each rank of this process listens for data, in the order of its ranks. */
+  /** Address at which each rank of this process listens for data, in rank order. */
   readonly addresses: readonly RankAddress[];
   /**
    * Broadcasts a text from rank 0 to all processes. Absent: the launcher does not start all processes with the same

@@ -3,7 +3,7 @@ import { preferenceOf } from "./network-world.ts";
 
 /** Opens the world of a process whose rank exchanges data with other ranks over MPI. The launcher assigned the rank. */
 export const openMpiWorld: OpenMemberWorld = async ({ job, ranks, memory, kernels, build }) => {
-  const { createMpiWorld } = await import("@skein/mpi/node"); // only runs over MPI need its addon
+  const { createMpiWorld } = await import("@skein/mpi/node"); // only runs over MPI need the addon
   return createMpiWorld({
     rank: ranks[0]!,
     worldSize: job.ranks,

@@ -26,7 +26,7 @@ const readLinks = (path: string): string => {
   }
 };
 
-/** Reads the link file of a job; undefined if the job has none. @throws ConfigError, LinkFileError. */
+/** Reads the link file of a job; undefined if the job names no file. @throws ConfigError, LinkFileError. */
 export const measuredLinksOf = ({ network: { links } }: Pick<Job, "network">): LinkFile | undefined =>
   links === undefined ? undefined : parseLinkFile(readLinks(links), links);
 

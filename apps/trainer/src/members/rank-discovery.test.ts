@@ -48,7 +48,7 @@ test("an earlier row takes precedence over all later ones", () => {
   for (let subset = 1; subset < subsets; subset++) {
     const rows = rankSources.map((row, i) => ({ row, i })).filter(({ i }) => (subset >> i) % 2 === 1);
     const env: Record<string, string> = {};
-    // Several rows may use the same variable for the number of ranks, so all have the same number; the rank identifies
+    // Rows can share a variable for the number of ranks, so the number is the same for all rows. The rank identifies
     // the row.
     for (const { row, i } of rows)
       Object.assign(env, { [row.rank]: String(i), [row.worldSize[0]!]: "9" }, row.requires && { [row.requires]: "0" });

@@ -1,14 +1,15 @@
+import { ConfigError } from "@skein/cli/node";
+
 /**
  * Environment variables in which a launcher gives a process its rank. Rows are tried in order; the first row whose rank
  * variable is set is used.
  */
-import { ConfigError } from "@skein/cli/node";
 export interface RankSource {
   readonly name: string;
   readonly rank: string;
   /**
-   * Variables that may contain the number of ranks; the first one that is set is used. A launcher that gives only the
-   * rank leaves the number to a general variable, such as WORLD_SIZE.
+   * Variables that may contain the number of ranks; the first variable that is set is used. If the launcher sets only
+   * the rank, the user sets a general variable, such as WORLD_SIZE.
    */
   readonly worldSize: readonly string[];
   readonly localRank?: string;
@@ -17,8 +18,7 @@ export interface RankSource {
 }
 
 /**
- * Table of launchers. It is a public interface for scripts: docs/launching.md shows this table, and a test compares
- * both.
+ * Table of launchers, a public interface for scripts. A test compares this table with the table in docs/launching.md.
  */
 export const rankSources: readonly RankSource[] = [
   {
@@ -29,7 +29,7 @@ export const rankSources: readonly RankSource[] = [
   },
   { name: "PMIx", rank: "PMIX_RANK", worldSize: ["SLURM_NTASKS", "WORLD_SIZE"], localRank: "SLURM_LOCALID" },
   { name: "MPICH (PMI)", rank: "PMI_RANK", worldSize: ["PMI_SIZE"], localRank: "MPI_LOCALRANKID" },
-  // A batch script outside srun also has SLURM_PROCID=0, but is not a task: only steps have an id.
+  // A batch script outside srun also has SLURM_PROCID=0, but is not a task. Only job steps have SLURM_STEP_ID.
   {
     name: "Slurm",
     rank: "SLURM_PROCID",
@@ -50,7 +50,7 @@ export interface Address {
 export interface DiscoveredRank {
   readonly rank: number;
   readonly worldSize: number;
-  /** Index of the rank among the ranks of this host. Absent: the launcher does not give it. */
+  /** Index of the rank among the ranks of this host. Absent: the launcher does not set the local rank. */
   readonly localRank?: number;
   /** Address at which rank 0 hosts the rendezvous. Absent: neither flags nor environment contain the address. */
   readonly coordinator?: Address;
@@ -161,8 +161,8 @@ const fromEnvironment = (env: Environment): Omit<DiscoveredRank, "coordinator"> 
 
 /**
  * Determines the rank of this process from flags or, if there are none, from the variables of its launcher (the rows of
- * `rankSources`, in order). The coordinator's address comes from `SKEIN_COORDINATOR` or, if this is not set, from
- * `MASTER_ADDR` and `MASTER_PORT`.
+ * `rankSources`, in order). The coordinator's address comes from `SKEIN_COORDINATOR` or, if that variable is not set,
+ * from `MASTER_ADDR` and `MASTER_PORT`.
  *
  * @returns undefined if this process was not started as one of several processes.
  * @throws ConfigError for a value that is not a number, a rank outside the world, or only one value of a pair.

@@ -35,7 +35,7 @@ export interface RankThreadsInput extends RankWork {
 }
 
 /**
- * Returns the work of a rank that trains.
+ * Returns the entry file and the input of a rank that trains.
  * @param file entry file of the thread.
  */
 export const trainingRank = (
@@ -66,13 +66,13 @@ export const trainingRank = (
   return { file, input };
 };
 
-/** Returns the work of a rank that measures links. */
+/** Returns the entry file and the input of a rank that measures links. */
 export const measuringRank = (module: WebAssembly.Module): RankWork => ({
   file: new URL("../links/links-rank.ts", import.meta.url),
   input: (connection) => ({ connection, module, messageBytes: linkMessageBytes }),
 });
 
-/** Message sizes in bytes to which lines are fitted, from an almost empty message to a bucket. */
+/** Message sizes to measure, in bytes, from an almost empty message to a bucket. */
 const linkMessageBytes: readonly number[] = [64, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
 /**

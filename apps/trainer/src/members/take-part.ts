@@ -37,7 +37,9 @@ export interface MemberOptions {
   readonly rendezvous: (
     world: MemberWorld,
   ) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;
-  /** Ranks in the process of the controller. Default: none, as for a launcher. */
+  /**
+   * Ranks in the process of the controller. Default: none, because a controller that starts processes runs no ranks.
+   */
   readonly controllerRanks?: readonly number[];
   /**
    * Interruption of this process. Before ranks have started, an interruption ends the process immediately; later, the
@@ -75,7 +77,7 @@ export const takePart = async ({
   signal?.addEventListener("abort", () => leaving.abort());
   const build = await detectBuild();
   const module = await compileWasm(build);
-  // Each thread with connections checks the certificate files; the user sees each note only once.
+  // Several threads check the certificate files and send the same notes; the user sees each note only once.
   const notedLines = new Set<string>();
   let sendNote: ((line: string) => void) | undefined;
   const onNote = (line: string): void => {
@@ -134,7 +136,7 @@ export const takePart = async ({
       }, slowLinkMilliseconds);
       const reached = linked.then(
         () => true,
-        () => false, // handled below, where a failure ends this process
+        () => false, // a rejection of `linked` is handled below
       );
       void reached.then(() => clearTimeout(slow));
       const ending = await new Promise<Ending>((resolve, reject) => {
@@ -153,8 +155,8 @@ export const takePart = async ({
         linked.catch(reject);
         member.onLost(({ ranks: lost, reason, revoked }) => {
           const cutOff = revoked === true && ranks.some((rank) => lost.includes(rank));
-          // The coordinator has ended with the controller, or has no connection to this process, so no "end" message
-          // will arrive.
+          // No "end" message will arrive, because the coordinator ended with the controller, or lost the connection to
+          // this process.
           if (!cutOff && lost.length > 0 && !controllerRanks.some((rank) => lost.includes(rank))) return;
           if (revoked === true) return reject(new RevokedError(lost, reason));
           const who = lost.length === 0 ? "" : `rank ${lost.join(", ")} was lost, and `;

@@ -9,12 +9,12 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Returns the numbers of rank 0 on all ranks, rounded to f32. For decisions that depend on measurements, because
- * measurements differ between ranks.
+ * Returns the numbers of rank 0 on all ranks, rounded to f32. Used for decisions that depend on measurements, which
+ * differ between ranks.
  */
 export type Agree = (numbers: readonly number[]) => Promise<number[]>;
 
-/** Sums numbers over all ranks, rounded to f32. All ranks receive the sums. */
+/** Returns a function that sums numbers over the ranks along `axis`, rounded to f32. All ranks receive the sums. */
 export const totals = (backend: Backend, communicators: Communicators, axis: string): Agree & { release(): void } =>
   acrossRanks(backend, communicators, (x) => allReduce(x, axis, "sum"));
 

@@ -4,7 +4,7 @@ import { median } from "@skein/measuring";
 import { millisecondsText } from "@skein/report";
 import type { Agree } from "./agree.ts";
 
-/** Change of the bucket size, and message, after a step. */
+/** Change of the bucket size after a step, and a message for the user. */
 export interface Tuned {
   /** New bucket size in bytes. Absent: unchanged. */
   readonly bucketBytes: number | undefined;
@@ -14,9 +14,9 @@ export interface Tuned {
 
 /**
  * Searches during training for the bucket size with the shortest steps, by Bayesian optimization. Each size is tried
- * for several steps; the first of these steps is not counted, because it compiles. The first trial follows the same
- * number of warm-up steps, because the initial size would otherwise seem slow. All ranks use the times measured by rank
- * 0, so all ranks try the same sizes.
+ * for several steps. The first step of a trial is not counted, because it compiles. The same number of warm-up steps
+ * precedes the first trial, because the initial size would otherwise seem slow. All ranks use the times of rank 0, so
+ * all ranks try the same sizes.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), which tunes its buckets with the same method.
  */

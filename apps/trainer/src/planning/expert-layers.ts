@@ -62,7 +62,7 @@ export const expertLayersOf = (spans: readonly Span[], begin: number): readonly 
 
 const figures = ["beginSeconds", "endSeconds", "computeSeconds", "exchangedBytes", "numChunks"] as const;
 
-/** Computes the median of the times of each layer over several steps. */
+/** Computes the median times of each layer over several steps. */
 export const medianLayers = (steps: readonly (readonly ExpertLayerTimes[])[]): readonly ExpertLayerTimes[] => {
   const counts = new Set(steps.map(({ length }) => length));
   if (counts.size > 1)
@@ -93,9 +93,9 @@ export const layersFrom = (numbers: readonly number[]): readonly ExpertLayerTime
   );
 
 /**
- * Describes a backward pass as an alternation of expert layers and of computation between the layers.
+ * Divides a backward pass into segments: expert layers, and the computation between expert layers.
  *
- * @param allToAll Time model of an all-to-all, as a function of its bytes.
+ * @param allToAll Time model of an all-to-all: seconds by bytes.
  */
 export const stretchesOf = (
   layers: readonly ExpertLayerTimes[],

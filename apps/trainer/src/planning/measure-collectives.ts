@@ -23,13 +23,13 @@ const sizes: readonly number[] = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_19
 const samplesEach = 3;
 
 /**
- * Number of calls per sample; the sample is their mean. Single calls alternate between short and long, because a late
- * rank does not wait for the other ranks' messages, is then early for the next call and waits longer: on links with a
- * latency of 20 ms, calls of 43 ms were measured as 2 and 85 ms alternately.
+ * Number of calls per sample, which is the mean time of the calls. The times of single calls alternate: a late rank
+ * does not wait for messages, starts the next call early, and then waits longer. On links with a latency of 20 ms,
+ * calls of 43 ms were measured as 2 and 85 ms in turn.
  */
 const callsEach = 4;
 
-/** Seconds from the start of the first collective to the end of the last collective. */
+/** Returns the seconds from the start of the first collective to the end of the last collective. */
 const spanned = (spans: readonly Span[]): number => {
   const found = spans.filter(({ track }) => track === "collectives");
   if (found.length === 0) throw new InvariantError("the backend recorded no collective");
@@ -39,12 +39,12 @@ const spanned = (spans: readonly Span[]): number => {
 };
 
 /**
- * Measures complete collectives along an axis, as seen by this rank: from the start, which corresponds to the time at
- * which a gradient becomes ready in a profile, until the result is available. Must be called on all ranks.
+ * Measures collectives along an axis on this rank, from the start until the result is available. The start corresponds
+ * to the time at which a gradient becomes ready in a profile. Must be called on all ranks.
  *
  * @param maxBytes Maximum size of a dense vector in bytes; larger sizes are skipped.
- * @param atOnce Number of concurrent collectives of equal size, each with its own priority. Their time is measured from
- * the start of the first to the end of the last.
+ * @param atOnce Number of concurrent collectives of equal size, each with its own priority. The measured time is from
+ * the start of the first collective to the end of the last collective.
  * @returns bytes and seconds of each sample; for an all-gather, bytes of the result.
  */
 export const measureCollectives = async (
@@ -75,7 +75,7 @@ export const measureCollectives = async (
       case "reduce":
         return reduceToRoot(x, axis, 0, { priority });
       case "broadcast":
-        // The root is the last rank, so that rank 0 has to wait for the data: all ranks use the times of rank 0.
+        // The root is the last rank, so that rank 0 waits for the data. All ranks use the times of rank 0.
         return broadcastFromRoot(x, axis, numRanks - 1, { priority });
     }
   };

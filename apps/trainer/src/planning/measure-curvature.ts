@@ -19,7 +19,7 @@ export interface MeasuredFactor {
 
 /** Measured times of a job's second-order work. */
 export interface CurvatureTimes {
-  /** Factors in the order of their computation. */
+  /** Factors, in the order in which they are computed. */
   readonly factors: readonly MeasuredFactor[];
   /** Seconds to invert a factor, by the factor's number of rows, ascending. */
   readonly inverses: readonly { readonly size: number; readonly seconds: number }[];
@@ -31,10 +31,10 @@ export interface CurvatureTimes {
 }
 
 const profiledSteps = 6;
-/** Maximum number of factor sizes to time. Between these sizes, the logarithm of the time is interpolated linearly. */
+/** Maximum number of factor sizes to time. Between these sizes, times are interpolated on a log-log scale. */
 const maxSizes = 5;
 
-/** Measures when each factor of a step is computed. Each factor is sent separately as soon as it is ready. */
+/** Measures when each factor of a step is computed. For this measurement, each factor is sent separately. */
 const measureFactors = async (input: ProfileInput, curvature: Curvature): Promise<MeasuredFactor[]> => {
   const order: { readonly path: string; readonly side: LayerSide }[] = [];
   const observing: Curvature["observing"] = (key) => {
@@ -83,7 +83,7 @@ const secondsOf = async (
   }
 };
 
-/** Returns identity matrices, or diagonals of ones. They are as suitable for timing as other factors. */
+/** Returns a factor for timing: identity matrices, or a diagonal of ones. The values do not affect the time. */
 const plainFactor = (shape: readonly number[]): NdArray => {
   const array = NdArray.zeros("f32", shape);
   const n = shape.at(-1)!;
@@ -136,7 +136,7 @@ const measureInverses = async (
   return { inverses, secondsPerProduct };
 };
 
-/** Number of multiply-adds when a gradient is multiplied by both inverses. */
+/** Returns the number of multiply-adds when a gradient is multiplied by both inverses. */
 export const productsOf = ({ numInputs, numOutputs }: Pick<Layer, "numInputs" | "numOutputs">): number =>
   numInputs * numOutputs * (numInputs + numOutputs);
 

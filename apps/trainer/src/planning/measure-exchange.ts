@@ -9,7 +9,7 @@ import type { ProfileInput } from "./profile-steps.ts";
 const maxBytes = 1_048_576;
 
 /**
- * Measures a collective along an axis, and fits a linear model of its time by bytes. All ranks use the measurements of
+ * Measures a collective along an axis, and fits a linear model: seconds by bytes. All ranks use the measurements of
  * rank 0. Must be called on all ranks.
  */
 export const agreedModel = async (
@@ -27,7 +27,7 @@ export const agreedModel = async (
  * Measures the all-to-alls of the token exchange, among the ranks along each axis. All ranks use the measurements of
  * rank 0. Must be called on all ranks.
  *
- * @returns for each axis, a model of the seconds of an all-to-all by the bytes on each rank.
+ * @returns a model per axis: seconds of an all-to-all by bytes on each rank.
  */
 export const measureAllToAlls = async (
   { job, backend, communicators }: Pick<ProfileInput, "job" | "backend" | "communicators">,

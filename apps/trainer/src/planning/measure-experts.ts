@@ -42,7 +42,9 @@ import {
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** Inputs for measuring the experts of a job before the model is built, because the model depends on the plan. */
+/**
+ * Inputs for measuring the experts of a job. Measured before the model is built, because the model depends on the plan.
+ */
 export interface ExpertsInput extends Pick<ProfileInput, "job" | "backend" | "communicators" | "rank" | "train"> {
   readonly experts: ExpertsJob;
   /** Number of elements of a token. */
@@ -61,7 +63,8 @@ interface Timed {
  */
 interface SingleLayer {
   /**
-   * Compiles the forward and backward pass of the layer with a dispatch choice. All ranks of the mesh run it together.
+   * Compiles the forward and backward pass of the layer with a dispatch choice. The result must be run on all ranks of
+   * the mesh.
    */
   compile(choice: DispatchChoice): Timed;
   release(): void;
@@ -83,7 +86,7 @@ const secondsOf = async (timed: readonly Timed[], backend: Backend): Promise<num
   }
 };
 
-/** Sums all gradients of a function to one number, so that a backend cannot eliminate any of them. */
+/** Sums all gradients of a function to one number, so that a backend cannot eliminate any gradient. */
 const sumOfGradients = (fn: (given: unknown) => Tensor, given: unknown): Tensor => {
   const [value, gradients] = valueAndGrad(fn)(given);
   return flattenTree<Tensor>(gradients).leaves.reduce((total, leaf) => add(total, sum(leaf)), value);
@@ -143,12 +146,12 @@ const buildSingleLayer = async (
   };
 };
 
-/** Number of tokens routed by one rank in a step. */
+/** Returns the number of tokens that one rank routes in a step or, with `accumulate`, in one part of a step. */
 const numTokensOf = ({ job, train, experts }: Pick<ExpertsInput, "job" | "train" | "experts">): number =>
   (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) /
   (gatesAllPositions(experts, job.mesh) ? 1 : job.mesh.tensor);
 
-/** Sizes of the token exchange of a job's layers, with unsharded experts. */
+/** Returns the sizes of the token exchange in an expert layer of a job, as if experts were not sharded. */
 export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {
   const { experts, width } = input;
   const { count: numExperts, topK: numChoices } = experts;
@@ -160,8 +163,8 @@ export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "exp
 };
 
 /**
- * Measures the layer of a job on all its ranks, forward and backward, with each dispatch choice. Must be called on all
- * ranks. Measured times differ between ranks.
+ * Measures an expert layer of a job, forward and backward, with each dispatch choice, and returns the seconds of each
+ * choice. Must be called on all ranks. Measured times differ between ranks.
  */
 export const measureChoices = async (input: ExpertsInput, choices: readonly DispatchChoice[]): Promise<number[]> => {
   const { job, backend, communicators, rank, experts } = input;
@@ -219,8 +222,8 @@ const timedExperts = async ({ experts, width, job, backend }: ExpertsInput, numR
 const recomputedShare: Readonly<Record<ExpertsJob["activation"], number>> = { gelu: 1 / 2, swiglu: 2 / 3 };
 
 /**
- * Measures the computation on the rows of the experts in two ways: rows in one chunk, as received, and rows split into
- * two chunks, as in the backward pass.
+ * Compiles a computation on the rows of the experts in two variants: rows in one chunk, as received, and rows split
+ * into two chunks, as in the backward pass.
  *
  * @param each Number of slots of an expert, at least two.
  */
@@ -256,12 +259,13 @@ const timedRows = (
 };
 
 /**
- * Measures the computation of one rank for a layer, without communication: the experts alone; a layer with the same
- * number of experts on one rank, in one chunk and in many; and rows that are split again. Must be called on all ranks,
- * so that ranks share the machine as in a step. Measured times differ between ranks.
+ * Measures the computation of one rank for a layer, without communication. Three times are measured: the experts alone;
+ * a complete layer with the experts of one rank, in one chunk and in many chunks; and the rows of the experts, in one
+ * chunk and split into two chunks. Must be called on all ranks, so that ranks share the machine as in a step. Measured
+ * times differ between ranks.
  *
- * @param choices Dispatch choices to predict. If all have one chunk, chunks are not measured. If each has the same
- * number of chunks in both passes, copies are not measured.
+ * @param choices Dispatch choices to predict. Chunks are measured only if a choice has several chunks. Copies are
+ * measured only if a choice has different numbers of chunks in forward and backward pass.
  */
 export const measureComputing = async (
   input: ExpertsInput,

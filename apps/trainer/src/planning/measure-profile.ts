@@ -23,10 +23,7 @@ export interface MeasuredBackward {
  */
 const beginOf = (spans: readonly Span[]): number => startOf(spans, "the loss", (name) => name.endsWith(" mean-loss"));
 
-/**
- * Returns a function that returns whether only one rank holds the parameter at a path. The gradient of such a parameter
- * is not sent.
- */
+/** Returns a predicate: whether only one rank holds the parameter at a path, so that the gradient is not sent. */
 export const isAloneOn = (parts: Pick<Parts, "sharding" | "mesh">): ((path: string) => boolean) => {
   const axisOf = replicasAxisOf(parts);
   return (path) => (parts.mesh[axisOf(path)] ?? 1) === 1;

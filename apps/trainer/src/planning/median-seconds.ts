@@ -4,9 +4,9 @@ import type { Backend, DeviceArray } from "@skein/tensor-core";
 const samplesEach = 3;
 
 /**
- * Measures calls of compiled functions that return one number, until the number has been read back, and returns the
- * medians. Functions are called alternately, so that other load on the machine affects all functions equally. The first
- * call of each function is not counted, because it compiles and warms up caches.
+ * Measures compiled functions that return one number. A call ends when the number has been read back. Functions are
+ * called alternately, so that other load on the machine affects all functions equally. The first call of each function
+ * is not counted, because it compiles and warms up caches.
  *
  * @returns median seconds of each function.
  */

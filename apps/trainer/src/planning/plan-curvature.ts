@@ -78,7 +78,7 @@ const linear =
   (elements: number): number =>
     Math.max(0, startupSeconds + 4 * elements * secondsPerByte);
 
-/** Forms of K-FAC that a job allows: the form named in the job, or all equivalent forms on its axes. */
+/** Returns the forms of K-FAC that a job allows: the form named in the job or, for "auto", all equivalent forms. */
 const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: number): readonly KfacForm[] => {
   const askedWorkers = gradientWorkers(job.gradientWorkers, numRanks);
   if (job.form === "kaisa" || job.form === "pad" || job.form === "dp-hybrid")
@@ -96,7 +96,7 @@ const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: num
 };
 
 /**
- * Chooses the form of K-FAC, the owner of each factor's inversion, and the factors that are sent together.
+ * Chooses the form of K-FAC, the rank that inverts each factor, and the factors that are sent together.
  *
  * @returns the plan, and the prediction for each form, best first.
  */

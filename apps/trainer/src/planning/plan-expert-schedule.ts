@@ -75,7 +75,7 @@ const maxBytes = 1_048_576;
 const free: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
 
 /**
- * Measures the collectives of all three schedules and the matrix products of experts, and chooses the fastest schedule.
+ * Measures the collectives of all three schedules and the speed of matrix products, and chooses the fastest schedule.
  * All ranks use the measurements of rank 0. Must be called on all ranks.
  */
 export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Promise<ExpertSchedulePlan> => {

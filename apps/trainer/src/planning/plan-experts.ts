@@ -31,7 +31,7 @@ export interface TimedDispatch extends PredictedDispatch {
 /**
  * Removes choices with more chunks than slots or tokens, because no layer can be split into that many chunks.
  *
- * @returns at least one choice, because the first choice has the fewest chunks.
+ * @returns the possible choices, at least the first choice, which has the fewest chunks.
  */
 export const possibleChoices = <Choice extends DispatchChoice>(
   choices: readonly [Choice, ...Choice[]],
@@ -57,8 +57,8 @@ export const choicesToTime = (
 };
 
 /**
- * Returns the fastest measured choice. Among choices with equal times, the first in the list wins, then the one with
- * the fewest chunks.
+ * Returns the fastest measured choice. If times are equal, the first choice in the list is preferred, then the choice
+ * with the fewest chunks.
  */
 export const fastestMeasured = (timed: readonly [TimedDispatch, ...TimedDispatch[]]): TimedDispatch => {
   const [flat, ...others] = timed;
@@ -122,7 +122,7 @@ const linksOf = async (input: ExpertsInput): Promise<DispatchLinks> => {
   return { numRanks, flat, levels: levels.map(({ size }, i) => ({ size, model: levelModels[i]! })) };
 };
 
-/** Plan of the dispatch, and the time model of the experts' all-to-all if that was measured. */
+/** Plan of the dispatch, and the time model of the experts' all-to-all if the all-to-all was measured. */
 export interface PlannedExperts {
   readonly plan: ExpertsPlan;
   readonly remark: string;
@@ -132,8 +132,8 @@ export interface PlannedExperts {
 /**
  * Chooses the dispatch method of a job's experts and the number of chunks. The times of all choices are predicted from
  * the all-to-alls of each level and from compute times. The most promising choices and the flat method in one chunk are
- * measured with one layer on all ranks, and the fastest is used. All ranks use the measurements of rank 0. Must be
- * called on all ranks.
+ * measured with one layer on all ranks, and the fastest choice is used. All ranks use the measurements of rank 0. Must
+ * be called on all ranks.
  */
 export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> => {
   const { job, experts, backend, communicators } = input;

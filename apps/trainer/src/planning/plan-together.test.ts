@@ -16,7 +16,7 @@ const lags = {
 } as const satisfies CompressionJob;
 
 /**
- * One second hides a thousand dense bytes, or the equivalent. In this test an all-gather has the same cost per byte.
+ * Link on which one second hides an all-reduce of 1000 bytes. In this test, an all-gather has the same cost per byte.
  */
 const link = { startupSeconds: 0, secondsPerByte: 1e-3 };
 const profile = {
@@ -30,8 +30,8 @@ const profile = {
 
 test("with lags, what may be sent dense is neither capped nor sent as the largest of all its entries", () => {
   const densities = densitiesOf(lags, profile, { worldSize: 2, allReduce: link, allGather: link });
-  // 400 bytes fit into a second. For the other tensors, there is time for 62 entries of two ranks, of which the maximum
-  // density allows a tenth.
+  // The 400 bytes of "small" fit into a second. For "large", a second suffices for 62 of 10,000 entries from each of
+  // two ranks.
   expect(densities["small"]).toBe(1);
   expect(densities["large"]).toBeCloseTo(0.0063, 3);
   expect(
@@ -45,6 +45,6 @@ test("with lags, what may be sent dense is neither capped nor sent as the larges
   const aggregator = buildCompression(lags, { buckets: [], densities })(0);
   const sent = (path: string, elements: number): number =>
     aggregator.bytesSent(bucketOf([{ path, shape: [elements] }]), 2);
-  expect(sent("small", 100)).toBe(400); // equivalent all-reduce: 2 (P − 1) / P · 4 n, in place of 8 n (P − 1)
+  expect(sent("small", 100)).toBe(400); // equivalent all-reduce: 2 (P − 1) / P · 4 n, not 8 n (P − 1)
   expect(sent("large", 10_000)).toBe(8 * 62);
 });

@@ -53,7 +53,7 @@ const asAllReduce = (
   { among, ranks }: { readonly among: number; readonly ranks: number },
 ): number => (compressor.bytesSent(bucketOf([{ path, shape }]), among) * ranks) / (2 * (ranks - 1));
 
-/** Returns the densities that a job allows, by path: between its minimum and maximum, or 1 for a dense tensor. */
+/** Plans the density of each tensor, by path: between the job's minimum and maximum, or 1 for a dense tensor. */
 export const densitiesOf = (
   { minDensity, maxDensity }: { readonly minDensity: number; readonly maxDensity: number },
   profile: GradientProfile,
@@ -88,7 +88,7 @@ export interface Decision {
   readonly plan: BucketedPlan;
   /** Profile of the gradients that are sent, with sizes in bytes after compression. */
   readonly profile: GradientProfile;
-  /** Buckets of the gradients that are sent. */
+  /** Buckets of the gradients that are sent. `plan` also has the buckets of gradients that are not sent. */
   readonly sent: BucketPlan;
   /** Buckets planned for idle times of expert layers. Only with `buckets: {kind: moe-idle}`. */
   readonly idle?: IdleBuckets | undefined;
@@ -96,8 +96,8 @@ export interface Decision {
 
 /**
  * Chooses how gradients are merged into buckets, and the density of each gradient. Tensors averaged over different
- * ranks are sent in different buckets. The gradient of a tensor that only one rank holds is not sent: it has its own
- * dense bucket after the other buckets, and does not wait for other ranks.
+ * ranks are sent in different buckets. The gradient of a tensor that only one rank holds is not sent. Its dense bucket
+ * follows all other buckets, and does not wait for other ranks.
  *
  * @param unplanned Components of the job before a plan is made.
  * @throws ArgumentError if buckets depend on expert layers, and no expert layer is known.
@@ -157,8 +157,8 @@ const idleBuckets = (
 };
 
 /**
- * Measures a few steps and the collectives of the job, and chooses how gradients are merged, or the density of each.
- * All ranks use the measurements of rank 0, so all ranks make the same plan.
+ * Measures a few steps and the collectives of the job, and chooses the buckets or the densities of gradients. All ranks
+ * use the measurements of rank 0, so all ranks make the same plan.
  */
 export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => {
   const { job, parts, backend, communicators } = input;

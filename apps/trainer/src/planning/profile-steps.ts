@@ -35,14 +35,14 @@ export interface ProfiledSteps {
   readonly spans: readonly (readonly Span[])[];
   /** Gradient buckets, one per tensor. */
   readonly buckets: BucketPlan;
-  /** Trained parameters, with the specs of the job's parameters. */
+  /** Tree of the trained parameters. Use only paths and specs, because the arrays are released. */
   readonly params: unknown;
 }
 
 /**
  * Returns the start of a rank's collective in a step, in seconds.
  *
- * @param is Returns whether a name is that of the collective.
+ * @param is Whether a span name is the name of the collective.
  */
 export const startOf = (spans: readonly Span[], what: string, is: (name: string) => boolean): number => {
   const collectives = spans.filter(({ track }) => track === "collectives");
@@ -53,8 +53,8 @@ export const startOf = (spans: readonly Span[], what: string, is: (name: string)
 };
 
 /**
- * Runs a few steps of a job on a copy of its state, and exchanges each dense gradient separately. Must be called on all
- * ranks.
+ * Runs a few steps of a job from a new initial state, and exchanges each dense gradient separately. Must be called on
+ * all ranks.
  *
  * @param curvature Replaces the job's curvature.
  */

@@ -44,7 +44,7 @@ const findImagesOf = async (job: DecodedJob): Promise<FoundImages> => {
   }
 };
 
-/** Loads images. They are decoded before training, decoded during training, or streamed, as the job says. */
+/** Loads images, which are decoded before training, decoded during training, or streamed, depending on the job. */
 const loadImages = async (job: DecodedJob): Promise<Omit<TrainingData, "predicts">> => {
   const { fit: _, resize: __, resample: ___, ...others } = job;
   const options: ImageOptions = { ...others, ...decodingOf(job), size: sidesOf(job.size), from: import.meta.url };
@@ -103,8 +103,8 @@ const loadData = async (job: DataJob): Promise<TrainingData> => {
 
 /**
  * Applies the sample limits of a job. With a validation fraction, samples held out from training replace the test
- * samples; with `judgeBy: training`, the training samples replace them. `trainSamples` and `testSamples` are applied
- * last.
+ * samples; with `judgeBy: training`, the training samples replace the test samples. `trainSamples` and `testSamples`
+ * are applied last.
  */
 export const limitData = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
   const { trainSamples, testSamples, judgeBy } = job;
@@ -125,7 +125,7 @@ const limitAny = (data: TrainingData, job: DataJob): TrainingData => {
 /**
  * Loads the samples into shared memory, or opens their files.
  *
- * @throws DataError, ModuleError if they are missing, truncated or altered.
+ * @throws DataError, ModuleError if samples are missing, truncated or altered.
  */
 export const buildData = async (job: DataJob): Promise<TrainingData> => {
   const data = limitAny(await loadData(job), job);

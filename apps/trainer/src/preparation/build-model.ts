@@ -50,7 +50,7 @@ const requireTask = ({ kind }: OwnModelJob, task: Task): number => {
   return classes!;
 };
 
-/** Job sections of built-in models. */
+/** Field `model` of a job with a built-in model. */
 export type OwnModelJob = Exclude<ModelJob, { readonly kind: "module" | "program" | "pretrained" }>;
 
 type ModelInput = Pick<Job, "memory" | "mesh">;
@@ -58,8 +58,8 @@ type ModelInput = Pick<Job, "memory" | "mesh">;
 /**
  * Builds a built-in model.
  *
- * @param task Its samples determine the first layer, its classes the last layer.
- * @param experts Plan for the dispatch of tokens to experts, if there is one.
+ * @param task Task whose samples determine the first layer, and whose classes determine the last layer.
+ * @param experts Plan for the dispatch of tokens to experts. Absent: no plan was made.
  * @throws ConfigError.
  */
 export const buildOwnModel = (

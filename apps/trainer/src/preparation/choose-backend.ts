@@ -19,8 +19,8 @@ export interface MeasuredRates {
 /** Compute devices of this machine. */
 export interface Hardware {
   /**
-   * Properties of the WebGPU device, or the reason why no device was found, or the command that installs the package
-   * that is needed to search for one.
+   * Properties of the WebGPU device; or the reason why no device was found; or the command that installs the package
+   * for WebGPU, if the package is missing.
    */
   readonly webgpu: { readonly facts: DeviceFacts } | { readonly missing: string } | { readonly install: string };
   /** Measured rates. Absent if there is no device, or only a software device that was not requested. */

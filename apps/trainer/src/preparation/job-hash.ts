@@ -54,7 +54,7 @@ const resultSettings = (job: Job, data?: string, decoder?: string): Readonly<Rec
     model: withoutIgnored(job.model),
   };
   const entries = resultKeys.map((name): [string, unknown] => [name, values[name]]);
-  // With fused multiply-add, rounding depends on the choice of fused operations.
+  // Recomputation can change which operations are fused, and so the rounding of fused multiply-adds.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
   // The mesh determines the order of additions.
   const { expert, tensor } = job.mesh;
@@ -73,7 +73,7 @@ const resultSettings = (job: Job, data?: string, decoder?: string): Readonly<Rec
 
 type ResultSettingsInput = Parameters<typeof resultSettings>;
 
-/** Hash of the settings that determine the results of training. */
+/** Returns the hash of the settings that determine the results of training. */
 export const jobHashOf = (...input: ResultSettingsInput): string => sha256(JSON.stringify(resultSettings(...input)));
 
 /** Returns the hash and settings stored in a manifest. Each setting is stored by its dotted key, for messages. */

@@ -2,10 +2,12 @@ import { ConfigError } from "@skein/cli/node";
 import { byteLength, flattenTree, type TensorSpec } from "@skein/tensor-core";
 import type { Prepared } from "./prepared.ts";
 
-/** Memory limit of a process: WebAssembly addresses have 32 bits, and the ranks of a process share one memory. */
+/**
+ * Memory limit of a process in bytes. WebAssembly addresses have 32 bits, and the ranks of a process share one memory.
+ */
 const cpuMemoryBytes = 2 ** 32;
 
-/** Total size of tensors in bytes. */
+/** Returns the total size of tensors in bytes. */
 export const bytesOf = (specs: Iterable<TensorSpec>): number =>
   [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 

@@ -88,7 +88,7 @@ const traceOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: 
   );
 };
 
-/** Throws unless evaluations of the run contain the metric by which they are compared. @throws ConfigError. */
+/** Requires that evaluations of the run contain the metric named in `evaluation.compareBy`. @throws ConfigError. */
 const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object): void => {
   if (compareBy === undefined || Object.hasOwn(figures, compareBy.figure)) return;
   throw new ConfigError([

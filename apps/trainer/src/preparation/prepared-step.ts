@@ -68,7 +68,7 @@ const tracedStep = (
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
 };
 
-/** Applies recomputation as jit does under the memory bound of the job, before the backend compiles the graph. */
+/** Applies the job's memory limit to a graph: recomputes values, as jit does before a backend compiles the graph. */
 const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Graph) => number): Graph => {
   if (memory.maxBytes === undefined) return graph;
   try {
@@ -90,7 +90,7 @@ interface TraceOptions {
  *
  * @throws ConfigError if a backend's memory plan exceeds `memory.maxBytes`.
  * @param plan Plan for jobs whose gradient exchange or token routing is planned from measurements or costs. Default:
- * the initial plan: one bucket per tensor, and tokens sent directly to their experts in one chunk.
+ * one bucket per tensor, and tokens sent directly to their experts in one chunk.
  * @param part Traces only this part of a step that computes a batch in several parts. Each part is compiled separately,
  * and its memory is bounded. Default: all parts in one graph, which shows the computation of a step but not its memory
  * use.

@@ -50,17 +50,17 @@ export interface Prepared {
   readonly jobHash: string;
   /** The settings that `jobHash` covers, by dotted key, see `flatSettings`. */
   readonly jobSettings: Readonly<Record<string, string>>;
-  /** Digest of the samples if they come from user files. Undefined: they do not. */
+  /** Digest of the samples. Undefined: the samples do not come from user files. */
   readonly dataDigest: string | undefined;
   /**
-   * How samples are displayed. Undefined: the job requests no display of samples, or the model is sharded over ranks.
+   * Form in which samples are displayed. Undefined: the job displays no samples, or the model is sharded over ranks.
    */
   readonly sampleKind: SampleKind | undefined;
   /** Remarks for the user, such as settings without effect. */
   readonly remarks: readonly string[];
 }
 
-/** Objects given by a program in place of names. */
+/** Objects given by a program, instead of names in a job file. */
 export interface Given {
   readonly data?: TrainingData | undefined;
   readonly model?: TracedModel | undefined;
@@ -80,7 +80,7 @@ export const partsInputOf = (
   job,
   scheduleOffset: scheduleOffsetOf(job, stepOffset),
   own,
-  // The prepared model dispatches tokens as without a plan.
+  // The prepared model was built without a plan for token dispatch, so it is built again.
   model:
     plan?.experts !== undefined && job.model.kind === "gpt" && isExpertsPlanned(job)
       ? buildOwnModel({ ...job, model: job.model }, taskOf(data), plan.experts)

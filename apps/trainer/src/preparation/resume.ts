@@ -54,9 +54,8 @@ const isSameSpec = (one: TensorSpec | undefined, other: TensorSpec): boolean =>
   one !== undefined && sameSpec(one, other);
 
 /**
- * Returns the job with the position from which it resumes in the samples, and with its last step. With `epochs`, the
- * last step depends on the number of processed samples; `steps` counts completed steps. Without a checkpoint, returns
- * the job unchanged.
+ * Returns the job with the sample position and the last step of a resumed run. With `epochs`, the last step depends on
+ * the number of processed samples; `steps` counts completed steps. Without a checkpoint, returns the job unchanged.
  */
 export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): Prepared => {
   const { job, stepsPerEpoch: perEpoch } = prepared;
@@ -71,7 +70,7 @@ export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): P
   };
 };
 
-/** Returns the specs of the tensors that each rank owns, under the plan made when the run started, if any. */
+/** Returns the specs of the tensors that each rank owns, by rank. The tensors can depend on the plan of the run. */
 const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyMap<string, TensorSpec>[] => {
   const parts = buildParts(partsInputOf(prepared, plan), plan);
   return Array.from(

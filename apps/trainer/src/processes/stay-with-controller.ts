@@ -1,5 +1,6 @@
-/** Command of a process that runs ranks for the controller that started it. */
 import { isRunning } from "@skein/cli/start";
+
+/** Command of a process that runs ranks for the controller that started it. */
 export const memberCommand = "member";
 
 /** Environment variable with the process id of the controller, for processes started by a launcher. */

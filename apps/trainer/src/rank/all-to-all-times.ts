@@ -7,7 +7,7 @@ export interface AllToAllSamples {
   readonly level: AllToAllLevel;
   /** Number of ranks in a group. */
   readonly ranks: number;
-  /** Measured times, each with the number of bytes sent per rank, including bytes to itself. */
+  /** Measured times, each with the number of bytes per rank, including bytes that a rank sends to itself. */
   readonly samples: readonly LinkSample[];
 }
 
@@ -15,8 +15,8 @@ type Hosts = readonly (readonly number[])[];
 
 /**
  * Returns the groups of ranks of each level: all ranks, the ranks of one host, and the ranks at the same position on
- * each host. Only the level of all ranks exists if there is one host, one rank per host, or a different number of ranks
- * per host.
+ * each host. Returns only the level of all ranks if there is one host, or one rank per host, or if hosts have different
+ * numbers of ranks.
  */
 export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; readonly groups: Hosts }[] => {
   const all = { level: "all", groups: [hosts.flat().toSorted((a, b) => a - b)] } as const;
@@ -26,7 +26,7 @@ export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; r
   return [all, { level: "within", groups: hosts }, { level: "across", groups: across }];
 };
 
-/** Number of repeats per median. Fewer for large operands, because they take longer and vary less. */
+/** Returns the number of repetitions for a median. Smaller for large operands, because long times vary less. */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 21 : bytes < 1_000_000 ? 9 : 5);
 
 const timesOf = (

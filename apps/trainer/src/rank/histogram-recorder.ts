@@ -39,8 +39,7 @@ export interface HistogramInput {
 /** Computes histograms of weights and gradients, on request or at fixed intervals. */
 export interface HistogramRecorder {
   /**
-   * Computes and reports histograms before a step, if due. Must be called on all ranks. @param batch Batch of that
-   * step.
+   * Computes and reports histograms before a step, if due. Must be called on all ranks. @param batch Batch of the step.
    */
   before(state: LiveState, batch: object): Promise<void>;
   /**
@@ -110,14 +109,14 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   };
 
   /**
-   * Returns the gradients. If they cannot be computed, adds a remark and returns none, because an optional request must
-   * not end the run.
+   * Returns the gradients of the next step. If the computation fails, adds a remark and returns an empty tree, because
+   * an optional request must not end the run.
    */
   const gradientsOf = async (live: LiveState, batch: object): Promise<unknown> => {
     try {
       return await steps.gradients(await live.updates(), await live.settled(), batch);
     } catch (error) {
-      // Thrown during compilation, on all ranks.
+      // User errors are thrown during compilation, on all ranks.
       if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
       input.remark(`histograms after step ${live.done}: no gradients, because ${error.message}`);
       return {};

@@ -6,6 +6,6 @@ const isOfMpi = (connection: WorldConnection): connection is MpiWorldConnection 
 /** Joins a world as the rank of this compute thread, over any transport. */
 export const joinRank = async (connection: WorldConnection): Promise<BlockingCommunicator> => {
   if (!isOfMpi(connection)) return joinWorld(connection);
-  const { joinMpiWorld } = await import("@skein/mpi/node"); // only runs over MPI need its addon
+  const { joinMpiWorld } = await import("@skein/mpi/node"); // only runs over MPI need the addon
   return joinMpiWorld(connection);
 };

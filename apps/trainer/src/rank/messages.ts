@@ -18,7 +18,7 @@ import type { TracedModel } from "../modules/traced-model.ts";
 /** Settings that all ranks of a run share, created by the controller of the run. */
 export interface Assignment {
   readonly task: "train" | "measure-links";
-  /** Job with its backend chosen. */
+  /** Job in which `backend: auto` is already resolved. */
   readonly job: Job;
   /** Output folder of the run, accessible to all processes. */
   readonly output: string;
@@ -34,11 +34,11 @@ export interface Assignment {
         readonly step: number;
         readonly files: readonly SavedFile[];
         readonly best?: BestSoFar | undefined;
-        /** Positions of the stream lanes. */
+        /** Positions of the stream lanes after `step`. */
         readonly lanes?: readonly LanePosition[] | undefined;
       }
     | undefined;
-  /** Plan of the gradient exchange from an earlier attempt. Absent: ranks measure and plan if the job asks for it. */
+  /** Plan from the checkpoint. Absent: ranks measure and plan if the job requires a plan. */
   readonly plan?: ExchangePlan | undefined;
   /** Number of completed steps at the end of the run. */
   readonly totalSteps: number;
@@ -86,15 +86,15 @@ export interface RankInput extends Assignment {
   /** Number of CPU threads of this rank. */
   readonly threads: number;
   readonly data: TrainingData;
-  /** Digest of the samples. Absent: the samples do not come from the user. */
+  /** Digest of the samples. Absent: the samples do not come from user files. */
   readonly dataDigest: string | undefined;
   /** Traced model. Absent: the model did not come from a program. */
   readonly traced: TracedModel | undefined;
-  /** How samples are displayed. Absent: the job displays no samples, or the model is sharded over ranks. */
+  /** Form in which samples are displayed. Absent: the job displays no samples, or the model is sharded over ranks. */
   readonly sampleKind: SampleKind | undefined;
   /** Hash of the paths, dtypes and shapes of the trained parameters. */
   readonly trainedHash: string;
-  /** Parts of a plan that determine the layout of state owned by single ranks. */
+  /** Parts of a plan that determine the layout of rank-specific state. */
   readonly boundPlans: readonly PlanName[];
   /** Recordings of other objects given by a program. Absent: none. */
   readonly recordings: PartRecordings | undefined;
@@ -125,8 +125,8 @@ export type RankMessage =
       /** Resident memory of rank 0's process after the step, in bytes. */
       readonly residentBytes: number | undefined;
       /**
-       * Metrics of the parameter update of the step. With `overlap: dear`, they arrive one step later in a separate
-       * message.
+       * Metrics of the parameter update of the step. With `overlap: dear`, the metrics arrive one step later in a
+       * separate message.
        */
       readonly update?: UpdateFigures | undefined;
       /** Whether the update was skipped because f16 gradients overflowed. */
@@ -135,8 +135,8 @@ export type RankMessage =
       readonly model?: Readonly<Record<string, number>> | undefined;
     }
   /**
-   * From each rank if there are several, at intervals: mean duration of the rank's last steps, and the part without
-   * waits.
+   * From each rank, at intervals, if there are several ranks: mean time of the last steps, and mean time without waits
+   * for collectives.
    */
   | { readonly type: "paced"; readonly step: number; readonly seconds: number; readonly ownSeconds: number }
   | ({ readonly type: "updated"; readonly step: number } & UpdateFigures)
@@ -149,7 +149,7 @@ export type RankMessage =
       readonly best?: BestSoFar | undefined;
     }
   /**
-   * Model outputs for this rank's share of the displayed held-out samples, sent before the metrics of that evaluation.
+   * Model outputs for this rank's share of the displayed held-out samples, sent before the metrics of the evaluation.
    */
   | { readonly type: "sampled"; readonly step: number; readonly samples: readonly SampleOutput[] }
   /** From rank 0: the plan that all ranks use, and a line for the user if part of the plan was made in this run. */
@@ -163,7 +163,10 @@ export type RankMessage =
     }
   /** From rank 0: experts chosen by the tokens of all ranks in a step, by layer name. */
   | { readonly type: "routed"; readonly step: number; readonly layers: Readonly<Record<string, RoutingJson>> }
-  /** From rank 0: histograms of some parameters, over all ranks, after a step, and whether these complete the step. */
+  /**
+   * From rank 0: histograms of some parameters after a step, over all ranks, and whether the message is the last of the
+   * step.
+   */
   | {
       readonly type: "histograms";
       readonly step: number;
@@ -172,11 +175,11 @@ export type RankMessage =
     }
   /** A remark for the user. */
   | { readonly type: "remark"; readonly text: string }
-  /** An image that could not be decoded and was replaced by another image. */
+  /** A sample that could not be decoded, and was skipped or replaced by another image. */
   | { readonly type: "damaged"; readonly image: DamagedImage }
   /**
-   * The rank lacks samples or resources to continue. It waits for the number of the last step, which all ranks complete
-   * and save.
+   * The rank lacks samples or resources to continue. The rank waits for the number of the last step, which all ranks
+   * complete and save.
    */
   | { readonly type: "cut-short"; readonly error: ErrorReport }
   | {
@@ -186,14 +189,14 @@ export type RankMessage =
       /** Positions of the stream lanes read by this rank. */
       readonly lanes?: readonly PlacedLane[] | undefined;
     }
-  /** From rank 0: measured links of all pairs of ranks. */
+  /** Measurements of this rank: all-to-alls, and links to higher ranks. */
   | { readonly type: "links"; readonly measured: MeasuredLinks }
   | { readonly type: "spans"; readonly spans: readonly Span[] }
   | {
       readonly type: "done";
       readonly step: number;
       readonly bytesSent: number;
-      /** Name of the process in which the rank ran, and the peak memory of that process. */
+      /** Name of the process in which the rank ran. `peakMemoryBytes` is the peak memory of the process. */
       readonly process: string;
       readonly peakMemoryBytes: number;
     }

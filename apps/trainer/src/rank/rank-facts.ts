@@ -16,7 +16,7 @@ const operand = (rows: number, columns: number, seed: number): NdArray =>
     [rows, columns],
   );
 
-/** Returns a digest of the bits of a small matrix product, and of functions of that product. */
+/** Returns a digest of the bits of exp and tanh of a small matrix product. */
 const arithmeticOf = async (backend: Backend): Promise<string> => {
   const probe = (a: Tensor, b: Tensor): Tensor => {
     const product = matmul(a, b);

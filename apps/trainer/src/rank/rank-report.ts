@@ -15,8 +15,8 @@ import type { StepCosts } from "./step-meter.ts";
 const spansPerMessage = 10_000;
 
 /**
- * Maximum number of parameters per message, because of the message size limit: the histograms of a parameter take some
- * kilobytes.
+ * Maximum number of parameters per message. The histograms of a parameter take some kilobytes, and messages have a size
+ * limit.
  */
 const parametersPerMessage = 200;
 
@@ -69,7 +69,7 @@ export class RankReport {
   }
 
   /**
-   * Reports the update of `step` if it was made after that step: during the next step, or when the state was settled.
+   * Reports the update of `step` if the update was applied late: during the next step, or when the state was settled.
    */
   updated(step: number, update: UpdateFigures): void {
     this.postOnce({ type: "updated", step, ...update });
@@ -109,14 +109,15 @@ export class RankReport {
   }
 
   /**
-   * Reports a remark for the user. @param isOwn Whether only this rank has the remark. If false, only rank 0 sends it.
+   * Reports a remark for the user. @param isOwn Whether the remark concerns only this rank. If false, only rank 0 sends
+   * the remark.
    */
   remark(text: string, isOwn = false): void {
     if (isOwn) this.post({ type: "remark", text });
     else this.postOnce({ type: "remark", text });
   }
 
-  /** Reports an image that could not be decoded and was replaced by another image. */
+  /** Reports a sample that could not be decoded, and was skipped or replaced by another image. */
   damaged(image: DamagedImage): void {
     this.post({ type: "damaged", image });
   }

@@ -23,18 +23,18 @@ export interface RankRun {
   readonly train: TrainingSamples;
   /** Random changes applied to images, different in each epoch. Absent: none. */
   readonly augmentation?: Augmentation | undefined;
-  /** Kind of value that labels are. */
+  /** Kind of label of the samples. */
   readonly predicts: Prediction;
   readonly totalSteps: number;
   readonly firstStep: number;
   /** Step offset of the run, see `stepOffsetAfter`. */
   readonly stepOffset: number;
   /**
-   * Stream lane positions before the first step. Undefined: training samples are not a stream, or lanes start at their
-   * beginnings.
+   * Stream lane positions before the first step. Undefined: training samples are not a stream, or all lanes start at
+   * the beginning.
    */
   readonly lanes?: readonly LanePosition[] | undefined;
-  /** Best of the evaluations so far. Absent: unknown. */
+  /** Best evaluation so far. Absent: no earlier evaluation is known. */
   readonly best?: BestSoFar | undefined;
   /** Plan made before the run. */
   readonly plan?: ExchangePlan | undefined;

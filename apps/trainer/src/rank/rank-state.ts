@@ -81,7 +81,7 @@ export const firstState = async (
       const slice = slices.get(path);
       if (resume !== undefined && whole === undefined && (shards.length > 0 || slice !== undefined))
         throw new CheckpointError(`${resume.folder} does not have all parts of ${path}; resume from another run`);
-      if (whole === undefined) return leaves[i]!; // pending gradients, which are never saved, or state of the optimizer
+      if (whole === undefined) return leaves[i]!; // pending gradients; with pretrained weights, all other state
       backend.free(leaves[i]!);
       const part = ownPartOf(whole, shards, { place, mesh: parts.mesh });
       return backend.upload(slice ? sliceOfWhole(part, place[slice.axis]!, parts.mesh[slice.axis]!) : part);

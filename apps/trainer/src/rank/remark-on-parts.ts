@@ -1,10 +1,12 @@
+import { expertsOf, type Job } from "@skein/job/node";
+import type { AnyModel } from "@skein/step/node";
+
 /**
- * Lists the operations that a job applies per part of a batch, not per complete batch. Undefined: none.
+ * Returns a remark that lists the operations that a job applies per part of a batch, not per complete batch; undefined
+ * if there are none.
  *
  * @param hasState Whether the model has a state.
  */
-import { expertsOf, type Job } from "@skein/job/node";
-import type { AnyModel } from "@skein/step/node";
 export const remarkOnParts = (
   job: Pick<Job, "accumulate" | "model" | "mesh">,
   { joinParts }: Pick<AnyModel, "joinParts">,

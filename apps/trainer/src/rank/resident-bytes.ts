@@ -1,5 +1,6 @@
 /**
- * Resident memory of this process in bytes. Undefined: the system did not report it, as when no file handle is free.
+ * Returns the resident memory of this process in bytes; undefined if the system call fails, as when no file handle is
+ * free.
  */
 export const residentBytes = (): number | undefined => {
   try {

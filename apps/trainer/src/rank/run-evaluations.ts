@@ -18,11 +18,11 @@ import type { CutShort } from "./cut-short.ts";
 import { isDue } from "./is-due.ts";
 import type { RankRun } from "./rank-run.ts";
 
-/** Evaluations of a run on the held-out samples, and the best of them. */
+/** Evaluations of a run on the held-out samples, and the best evaluation so far. */
 export class RunEvaluations {
   /** Whether evaluations are compared, so that all ranks must know the result before the next decision. */
   readonly compares: boolean;
-  /** Whether a rank cannot evaluate unless all ranks do. */
+  /** Whether all ranks must evaluate together. */
   readonly isTogether: boolean;
   private readonly run: RankRun;
   private readonly cutShort: CutShort;
@@ -93,14 +93,16 @@ export class RunEvaluations {
     try {
       return await this.run.evaluate(state, done);
     } catch (error) {
-      // If ranks evaluate together, other ranks are waiting for this rank.
+      // If ranks evaluate together, the run fails, because other ranks are waiting for this rank.
       if (!(error instanceof DataError) || this.run.parts.model.sharding !== undefined) throw error;
       this.cutShort(error);
       return undefined;
     }
   }
 
-  /** Compares an evaluation with the best so far. All ranks use the same sums, because ranks must decide alike. */
+  /**
+   * Compares an evaluation with the best so far. All ranks use the same sums, because ranks must make equal decisions.
+   */
   private async compare(sums: EvaluationSums | undefined, done: number): Promise<void> {
     const { predicts, parts } = this.run;
     const compared = comparedFigures(predicts, parts.model.metrics)[this.comparison.figure]!;

@@ -38,15 +38,15 @@ export class StepBatches {
     });
   }
 
-  /** Positions of the stream lanes after the last batch. Undefined: this rank does not know them. */
+  /** Positions of the stream lanes after the last batch. Undefined: this rank does not know the positions. */
   get lanes(): readonly PlacedLane[] | undefined {
     return this.placed;
   }
 
   /**
    * Whether the step after `done` completed steps may begin. Each step also waits for the samples of the following
-   * step. If these samples are unreadable, this rank requests a stop before other ranks can begin the following step,
-   * because other ranks need this rank in the current step.
+   * step. If these samples are unreadable, this rank requests a stop while all ranks still run the current step, so
+   * that no rank begins the following step without this rank.
    */
   async mayBegin(done: number): Promise<boolean> {
     const { totalSteps, stop, trace } = this.run;

@@ -18,7 +18,7 @@ export interface StepCosts {
 
 export interface StepMeterInput {
   readonly world: Communicator;
-  /** Clock of the waits for collectives of `world`. */
+  /** Time spent waiting for collectives of `world`. */
   readonly waitClock: WaitClock;
   readonly firstStep: number;
   readonly trace?: StepTrace | undefined;
@@ -29,7 +29,7 @@ export interface StepTrace {
   readonly recorder: SpanRecorder;
   /** Number of first steps for which a span is recorded. */
   readonly steps: number;
-  /** Interval between steps that are recorded in detail. */
+  /** Interval, in steps, between steps that are recorded in detail. */
   readonly detailEvery: number;
 }
 
@@ -57,7 +57,7 @@ export class StepMeter {
     };
   }
 
-  /** Records the arrival of the batch. @param cacheHitRate Share of its images that came from the cache, 0 to 1. */
+  /** Records the arrival of the batch. @param cacheHitRate Share of images that came from the cache, 0 to 1. */
   hasBatch(cacheHitRate?: number): void {
     this.data = {
       dataSeconds: (performance.now() - this.began.milliseconds) / 1000,
@@ -65,7 +65,7 @@ export class StepMeter {
     };
   }
 
-  /** Runs work between two steps and excludes it from the costs of both steps. */
+  /** Runs work between two steps. The work is excluded from the costs of both steps. */
   async apart(work: () => Promise<void>): Promise<void> {
     const { waitClock, world } = this.input;
     const [milliseconds, waited, allToAll, sent] = [
@@ -101,7 +101,7 @@ export class StepMeter {
       const { recorder, steps, detailEvery } = trace;
       const endSeconds = recorder.now();
       const args = { exposedMilliseconds: 1000 * costs.exposedSeconds };
-      // The start is not computed from the end and the duration, because this thread may have been suspended since.
+      // The start is not computed from end and duration, because this thread may have been suspended in between.
       const span = {
         name: `step ${step}`,
         track: "steps",

@@ -36,7 +36,7 @@ export class StopSignal {
 
   /**
    * Main thread: sets the step after which all ranks stop. Ranks that wait before a step continue up to this step. Only
-   * the first call has an effect, because ranks may already have acted on it.
+   * the first call has an effect, because ranks may already have stopped.
    */
   decide(step: number): void {
     Atomics.compareExchange(this.words, wordIndex.stopAt, never, step);

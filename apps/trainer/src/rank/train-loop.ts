@@ -50,11 +50,12 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       if (tuned?.bucketBytes !== undefined) await state.rebucket(tuned.bucketBytes);
       if (tuned?.remark !== undefined) report.remark(tuned.remark);
       await routings?.after(state, batch);
-      // Before anything is saved, so that a resumed run has the same experts on each rank as an uninterrupted run.
+      // Experts move before anything is saved, so that a resumed run has the same experts on each rank as an
+      // uninterrupted run.
       await placing?.after(state, batch);
 
-      // If ranks evaluate together, all ranks evaluate, even if some have received a stop. The loop then ends before
-      // the next step.
+      // If ranks evaluate together, all ranks evaluate, even if some ranks have received a stop. The loop then ends
+      // before the next step.
       if (!evaluations.isTogether && stop.stopsAfter(state.done)) break;
       const evaluates = evaluations.isDue(state.done);
       // A checkpoint records the comparison of evaluations, including the evaluation after this step.
@@ -79,7 +80,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   return state.done;
 };
 
-/** Parts of a training loop that live as long as the loop. */
+/** Objects that exist as long as a training loop. */
 interface Loop {
   readonly state: LiveState;
   readonly meter: StepMeter;
@@ -145,7 +146,7 @@ const openLoop = (initial: DeviceState, run: RankRun): Loop => {
           }),
     requireReplicas: replicaCheck(backend, world, parts, coordinates),
     savedStep: firstStep,
-    // Last, because its thread starts to read samples.
+    // Created last, because its thread starts to read samples.
     batches: new StepBatches(run, meter, cutShort),
   };
 };
@@ -158,7 +159,7 @@ const reportRemarks = (initial: DeviceState, { job, parts, report }: RankRun): v
   if (partsRemark !== undefined) report.remark(partsRemark);
 };
 
-/** Records histograms before a step, if due. The time does not count as time of the step. */
+/** Records histograms before a step, if due. The step time does not include the time for histograms. */
 const recordHistograms = async ({ histograms, state, meter }: Loop, run: RankRun, batch: object): Promise<void> => {
   if (histograms === undefined || !(await histograms.isDue(state.done))) return;
   await meter.apart(() =>
@@ -174,7 +175,7 @@ const save = async (loop: Loop, { job, checkpoints, stepsOnly, trace }: RankRun)
   if (stepsOnly === true || loop.savedStep === state.done) return;
   const settled = await state.settled();
   await spanned(trace?.recorder, { name: `save after step ${state.done}`, track: "host" }, async () => {
-    // rank 0 saves for all ranks
+    // replicas must be equal, because rank 0 saves for all ranks
     if (job.replicas.checkEverySteps > 0) await loop.requireReplicas(settled, state.done);
     await checkpoints.save(settled, state.done, batches.lanes);
   });

@@ -71,8 +71,8 @@ export const trainRank = async (
   try {
     await trainOn(input, backend, { writer, lanes }, report, fault);
   } catch (error) {
-    // A checkpoint that is being written is completed even if later steps fail. A writer error is not the cause of this
-    // failure.
+    // A checkpoint that is being written is completed even if later steps fail. An error of the writer is ignored,
+    // because it is not the cause of this failure.
     await writer.idle().catch(() => undefined);
     throw error;
   } finally {
@@ -188,7 +188,7 @@ const trainOn = async (
 
 /**
  * Builds the sample outputs of this rank's share of the samples. Undefined: the job displays no samples, or the model
- * does not support it.
+ * is sharded over ranks.
  */
 const samplesOf = async (
   { job, data, connection, sampleKind: kind }: RankInput,
@@ -224,7 +224,7 @@ const planWorldOf = async ({ job, plan, trainedHash }: RankInput, world: Communi
   return { trainedHash, hosts: isNeeded ? hostsOf(await world.exchangeTexts(hostname())) : [[0]] };
 };
 
-/** Plans how tokens are sent to experts. Undefined: no measurement is due. */
+/** Plans how tokens are sent to experts. Undefined: no plan is due. */
 const plannedExperts = async (
   input: Omit<ProfileInput, "parts">,
   known: ExchangePlan | undefined,
@@ -236,8 +236,8 @@ const plannedExperts = async (
 };
 
 /**
- * Threads of one process share one clock. Times of different processes are comparable as far as the clocks of their
- * hosts agree.
+ * Returns the recorder of spans, and the steps to record. Undefined: no trace was requested. Times of different hosts
+ * are comparable only if the clocks of the hosts agree.
  */
 const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
   trace && {
@@ -246,7 +246,7 @@ const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
     detailEvery: trace.detailEvery,
   };
 
-/** Creates communicators by axis of the job's mesh. */
+/** Creates one communicator per axis of the job's mesh. */
 const communicatorsOf = (job: Job, world: Communicator): RankRun["communicators"] => {
   const { [everyRankAxis(meshOf(job))]: _, ...others } = meshGroups(job);
   return {

@@ -5,7 +5,7 @@ const ofImages: readonly ModelJob["kind"][] = ["mlp", "cnn", "resnet18"];
 const ofText: readonly ModelJob["kind"][] = ["gpt"];
 
 /**
- * Built-in models that can train on each kind of data. Absent: any model is allowed, because user data defines its
+ * Built-in models that can train on each kind of data. Absent: any model is allowed, because user data defines the
  * task.
  */
 const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind"][]>>> = {

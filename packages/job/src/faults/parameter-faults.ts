@@ -16,7 +16,10 @@ export const parameterFaults = ({ rates, weightDecays, optimizer }: Job): CrossF
   return rule === undefined ? numbers : [...numbers, { path: ["weightDecays"], rule }];
 };
 
-/** Returns the reason why weight-decay factors have no effect with this optimizer. Undefined: they have an effect. */
+/**
+ * Returns the reason why weight-decay factors have no effect with this optimizer. Undefined: the factors have an
+ * effect.
+ */
 const noDecayReason = (optimizer: Job["optimizer"]): string | undefined => {
   if (optimizer.kind === "module" || optimizer.kind === "program")
     return "weightDecays are factors of the weight decay of a built-in optimizer, but a user optimizer applies its own weight decay; pass them in its options";

@@ -20,7 +20,7 @@ export interface Override {
 
 export type Path = readonly (string | number)[];
 
-/** File, document and overrides that the values of a job come from, for errors. */
+/** Sources of a job's values, from which errors derive the location of a fault. */
 interface Source {
   readonly file: string;
   readonly document: Document | undefined;
@@ -32,8 +32,8 @@ export const startsWith = (path: Path, prefix: Path): boolean =>
   prefix.every((key, i) => String(path[i]) === String(key));
 
 /**
- * Returns the text offset of the deepest existing element of `path`: of the element's key if there is one, otherwise of
- * its value.
+ * Returns the text offset of the deepest existing element of `path`. Offset of the element's key, or of the element's
+ * value if there is no key.
  */
 const offsetOf = (document: Document, path: Path): number => {
   for (let depth = path.length; depth > 0; depth--) {
@@ -114,7 +114,10 @@ const suggestion = (word: unknown, known: readonly string[]): string => {
   return intended === undefined ? `use one of: ${known.join(", ")}` : `did you mean "${intended}"?`;
 };
 
-/** Returns the cure for a value that must be an object: a list of its keys, with the given value as an example. */
+/**
+ * Returns the cure in an error about a value that must be an object: the object's keys, and an example with the given
+ * value.
+ */
 const withKeys = (known: readonly string[], value?: unknown): string => {
   const [first] = known;
   if (first === undefined) return "change it";
@@ -221,10 +224,7 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
   at[path.at(-1)!] = value;
 };
 
-/**
- * Maximum size of a job file in bytes: half of the maximum size of a control message, and enough for 100,000 file
- * names.
- */
+/** Maximum size of a job file in bytes: half of the maximum control message, and enough for 100,000 file names. */
 export const maxJobBytes: number = 32 * 2 ** 20;
 
 /** Maximum number of keys in a path of `--set`. Paths of real options are shorter. */
@@ -237,7 +237,7 @@ const maxFaults = 10;
 export const parseOverride = (text: string): Override => parseSetting(text, "--set");
 
 /**
- * Parses `key=value` of another option.
+ * Parses `key=value` of a command-line option.
  * @param option name of the option, for errors.
  */
 export const parseSetting = (text: string, option: string): Override => {
@@ -317,7 +317,7 @@ export interface LocatedJob {
   readonly locationOf: (path: Path) => string;
 }
 
-/** Parses the jobs of a text, one per document, and applies the overrides of the command line. */
+/** Parses the jobs of a text, one per YAML document, and applies command-line overrides. */
 export const parseLocated = (text: string, file: string, overrides: readonly Override[]): readonly LocatedJob[] => {
   if (text.length > maxYamlLength) return [jobOf({ document: undefined, root: longJob(text, file) }, file, overrides)];
   const faults: string[] = [];
@@ -345,7 +345,7 @@ const longJob = (text: string, file: string): unknown => {
   }
 };
 
-/** Result of parsing a text. Locations of keys are known only for YAML. */
+/** A parsed job before validation. Key locations (`lines`) are known only for YAML. */
 type ParsedJob = Pick<ParsedYaml, "root"> & Pick<Source, "document"> & { readonly lines?: LineCounter };
 
 const jobOf = (
@@ -360,7 +360,7 @@ const jobOf = (
     ]);
   for (const override of overrides) {
     setIn(root as Record<string, unknown>, override);
-    // If the command line sets `steps`, `epochs` of the file is removed, and the reverse.
+    // `steps` on the command line removes `epochs` of the file, and vice versa.
     const other = { steps: "epochs", epochs: "steps" }[override.path.join(".")];
     if (other !== undefined && !overrides.some(({ path }) => path.join(".") === other))
       delete (root as Record<string, unknown>)[other];
@@ -377,7 +377,7 @@ export const only = <T>([one, ...others]: readonly T[], file: string): T => {
 };
 
 /**
- * Parses the job of a YAML (or JSON) text, and applies the overrides of the command line.
+ * Parses the job of a YAML (or JSON) text, and applies command-line overrides.
  *
  * @throws ConfigError for an invalid job, or several jobs.
  */
@@ -390,7 +390,7 @@ const pathKeys: readonly (readonly string[])[] = [
   ["data", "testFile"],
   ["data", "tokenizer"],
   ["model", "folder"],
-  ...moduleFilePaths, // files of data modules as well
+  ...moduleFilePaths, // includes data.file of all kinds of data
 ];
 
 /**

@@ -63,7 +63,7 @@ const hasOwnFactors = (job: CurvatureJob): boolean =>
 
 const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
 
-/** Returns the bucket size of factors in bytes; undefined if buckets are planned, or the job does not set buckets. */
+/** Returns the factor bucket size in bytes; undefined if buckets are planned, or the job does not set buckets. */
 export const factorBucketBytes = (buckets: FactorBucketsJob | undefined): number | undefined =>
   buckets?.kind === "per-factor" ? 0 : buckets?.kind === "fixed-size" ? buckets.bytes : undefined;
 
@@ -97,8 +97,8 @@ const buildPreconditioner = (
 };
 
 /**
- * Returns a function from the number of updates before a step to the curvature mode of the step. K-FAC follows
- * `factorEvery` and `inverseEvery`; other optimizers refresh in each step.
+ * Returns a function that maps the number of earlier updates to the curvature mode of the next step. K-FAC follows
+ * `factorEvery` and `inverseEvery`; other optimizers refresh in every step.
  */
 const modesOf = (job: CurvatureJob): ((updates: number) => CurvatureMode) => {
   if (job.kind !== "kfac") return () => "refresh";
@@ -124,7 +124,8 @@ const withMomentum = (
   chain(preconditioner, momentum({ learningRate, decay, weightDecay, mask })) as GradientTransformation<unknown>;
 
 /**
- * Whether a weight is a router weight, which computes gate scores. Its gradient comes from only a few experts per step.
+ * Whether a weight belongs to a router, which computes gate scores. The gradient of a router weight comes from only a
+ * few experts per step.
  */
 const isRouter = (path: string, { scopes }: ModelLayers): boolean =>
   scopes.get(path)!.some((scope) => isGateNode({ scope }));
@@ -143,8 +144,7 @@ export interface CurvatureInput {
 }
 
 /**
- * Builds the curvature work of a step if the optimizer needs curvature; returns undefined if the optimizer needs only
- * each gradient by itself.
+ * Builds the curvature work of a step. Returns undefined if the optimizer does not use curvature.
  *
  * @throws ConfigError if the model has no layers.
  */

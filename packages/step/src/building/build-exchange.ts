@@ -59,7 +59,7 @@ const buildCycle = (
   plan: ExchangePlan | undefined,
   own: Aggregator | undefined,
 ): readonly Aggregator[] => {
-  // Compressors with different states have different types; this code treats all states alike.
+  // Compressors differ in the type of their state, which this code does not need.
   const withFeedback = <State>(aggregator: Aggregator<State>): Aggregator =>
     ("errorFeedback" in job && job.errorFeedback ? withErrorFeedback(aggregator) : aggregator) as Aggregator;
   const withValues = <Payload extends { readonly values: Tensor }>(compressor: Compressor<[], Payload>): Aggregator => {
@@ -110,8 +110,7 @@ const buildCycle = (
     case "ef21":
       return [withEf21(topKCompressor({ density })) as Aggregator];
     case "lags": {
-      // A planned density of 1 is sent dense, which needs fewer bytes than all entries with their positions and has the
-      // same mean.
+      // Tensors with a planned density of 1 are sent dense: the mean is the same, and no positions are sent.
       const layerwise = (each: number): Aggregator =>
         each === 1 ? (identityCompressor() as Aggregator) : withFeedback(topKCompressor({ density: each }));
       const planned = Object.entries(plan?.densities ?? {}).map(([path, each]) => [path, layerwise(each)] as const);
@@ -154,8 +153,8 @@ const applyMomentum = (job: CompressionJob, aggregator: Aggregator): Aggregator 
     : (withMomentum(aggregator, job) as Aggregator);
 
 /**
- * Returns the aggregator of each step, counted from 0: dense during the warm-up, then with the warm-up densities, then
- * with the final density. All aggregators share one state.
+ * Returns a function from the step number, counted from 0, to the step's aggregator: dense during the warm-up, then
+ * with the warm-up densities, then with the final density. All aggregators share one state.
  *
  * @param own user aggregator, if the job names one.
  */
@@ -172,13 +171,13 @@ export const buildCompression = (
   const cycles = [...densities, "density" in job ? job.density : 1].map((density) =>
     buildCycle(job, density, plan, own).map((one) => partitionDense(job, one)),
   );
-  // Each aggregator of the cycle passes through all phases.
+  // Each aggregator of the cycle passes through all phases. Momentum is applied in dense phases, too.
   const turns = cycles[0]!.map((first, turn) =>
     definePhases(
       [
         ...denseUntil(warmupSteps, first).slice(0, -1),
         ...cycles.map((cycle, i) => ({ fromStep: warmupSteps + i * stepsEach, aggregator: cycle[turn]! })),
-      ].map(({ fromStep, aggregator }) => ({ fromStep, aggregator: applyMomentum(job, aggregator) })), // dense steps too
+      ].map(({ fromStep, aggregator }) => ({ fromStep, aggregator: applyMomentum(job, aggregator) })),
     ),
   );
   return (step) => aggregatorForStep(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);
@@ -195,7 +194,7 @@ export const firstTunedBytes = ({
 
 /**
  * Returns buckets of at most `bytes` bytes, filled in the order in which gradients become ready. With DeAR, buckets are
- * filled in the order in which the forward pass needs parameters, so that its first bucket is full.
+ * filled in the order in which the forward pass needs parameters, so that the first bucket of the forward pass is full.
  */
 export const sizedBuckets = (params: unknown, bytes: number, overlap: OverlapName): BucketPlan => {
   if (overlap !== "dear") return bucketsOfSize(params, bytes);
@@ -207,7 +206,7 @@ export const sizedBuckets = (params: unknown, bytes: number, overlap: OverlapNam
   return planDear({ tensors: tensors.reverse() }, bytes);
 };
 
-/** Returns the buckets used before any measurement. Planned and tuned buckets start with these buckets. */
+/** Returns the buckets used before any measurement. Jobs with planned or tuned buckets start with these buckets. */
 export const buildBuckets = (job: BucketsJob, params: unknown, overlap: OverlapName): BucketPlan => {
   switch (job.kind) {
     case "per-tensor":

@@ -102,7 +102,7 @@ export const capacityOf = ({ capacity, dropOrder }: Pick<ExpertsJob, "capacity" 
   capacity === "all" ? capacityByMaximum() : capacityByFactor({ factor: capacity, dropOrder: dropOrders[dropOrder] });
 
 /**
- * Builds the computation of the experts.
+ * Builds the feed-forward network of the experts.
  * @param width number of features per token.
  */
 export const buildExpert = (

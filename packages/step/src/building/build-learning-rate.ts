@@ -15,7 +15,7 @@ import {
 /** Initial learning rate of one-cycle, as a fraction of its peak. */
 const oneCycleStart = 1 / 25;
 
-/** Returns the number of steps of a phase that covers a share of all steps: at least 1, and less than `steps`. */
+/** Returns the length, in steps, of a phase that covers the fraction `share` of `steps`; from 1 to `steps − 1`. */
 const stepsOf = (share: number, steps: number): number => Math.min(Math.max(1, Math.round(share * steps)), steps - 1);
 
 const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
@@ -53,15 +53,15 @@ const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
   }
 };
 
-/** Number of steps of a schedule, and its offset from the updates. */
+/** Number of schedule steps, and the schedule's offset from the update count. */
 export interface ScheduledSteps {
-  /** Number of steps at the end of the run, where decays reach `final`. */
+  /** Total number of steps in the run. Decays reach `final` after the last step. */
   readonly totalSteps: number;
-  /** Number of steps that the schedule is ahead of the updates, see `scheduleOffsetOf`. Default: 0. */
+  /** Number of steps by which the schedule is ahead of the update count, see `scheduleOffsetOf`. Default: 0. */
   readonly offset?: number;
 }
 
-/** Returns the number of steps of the schedule. */
+/** Returns the number of steps that the schedule covers, including the offset. */
 export const scheduleStepsOf = ({ totalSteps, offset = 0 }: ScheduledSteps): number => totalSteps + offset;
 
 /**

@@ -99,8 +99,8 @@ export const buildOptimizer = (
 };
 
 /**
- * Returns the update counter in an optimizer's state. The last part of every optimizer counts its updates; a chained
- * optimizer has a tree of states.
+ * Returns the update counter in an optimizer's state. In the state of a chained optimizer, which is a tree, the last
+ * state has the counter.
  */
 const updatesIn = (state: unknown): Tensor => {
   const { step } = state as Partial<ScheduleState>;

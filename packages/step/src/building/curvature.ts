@@ -7,7 +7,7 @@ import { type GradientTransformation, InvariantError, type Tensor } from "@skein
  */
 export type CurvatureMode = "keep" | "observe" | "refresh" | "begin";
 
-/** Name of each mode in names of compiled steps and in traces. */
+/** Display name of each mode, for compiled steps and traces. */
 export const modeNames: Readonly<Record<CurvatureMode, string>> = {
   keep: "curvature kept",
   observe: "curvature observed",
@@ -45,7 +45,7 @@ export interface Curvature {
   readonly planned?: PlannedCurvature;
 }
 
-/** Facts about the job's K-FAC that planning needs. */
+/** K-FAC settings of the job that planning needs. */
 export interface PlannedCurvature {
   readonly layers: readonly Layer[];
   readonly inverse: FactorInverse;
@@ -71,8 +71,9 @@ const findIn = <T>(state: unknown, read: (one: object) => T | undefined): T | un
     : read(state as object);
 
 /**
- * Returns flags of the K-FAC factors that the last refresh could not invert, one per entry of `factorNames`. `isOwn`:
- * whether the flags are those of this rank only, because each rank inverts its own factors.
+ * Returns one flag per entry of `factorNames`, set if the last refresh could not invert the K-FAC factor. `isOwn`:
+ * whether the flags are valid on this rank only, because each rank inverts its own factors. Undefined: the optimizer
+ * has no flags.
  */
 export const staleFactors = <Leaf>(state: unknown): { readonly flags: Leaf; readonly isOwn: boolean } | undefined =>
   findIn(state, (one) => {

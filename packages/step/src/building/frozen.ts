@@ -40,9 +40,9 @@ export const frozenPaths = (freeze: Job["freeze"], params: unknown): ReadonlySet
   return frozen;
 };
 
-/** Names of the parameters that a run does not train. */
+/** Frozen parameters of a run. */
 export interface Freezing {
-  /** Paths of the frozen parameters. */
+  /** Paths of the parameters that are not trained. */
   readonly frozen: ReadonlySet<string>;
 }
 

@@ -16,7 +16,7 @@ export const withSmoothing = (model: AnyModel, { labelSmoothing }: Pick<Job, "la
  * Requires that the model's loss smooths labels if the job sets `labelSmoothing`. A user loss may ignore the option, so
  * the loss is traced with and without smoothing, and the two graphs are compared.
  *
- * @throws ConfigError if both graphs are equal; errors of the model's functions.
+ * @throws ConfigError if both graphs are equal. Errors thrown by the model's functions are passed on.
  */
 export const requireSmoothing = (model: AnyModel, { train }: Pick<TrainingData, "train">, job: Job): void => {
   if (job.labelSmoothing === undefined) return;

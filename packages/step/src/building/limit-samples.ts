@@ -5,7 +5,7 @@ import { isSequence } from "./validation-split.ts";
 /**
  * Returns at most `limit` samples. Samples with one class per sample are drawn at random, stratified by class, with the
  * same draw in every run, because files are often sorted by class. All other samples are taken from the beginning,
- * because samples of a sequence continue each other.
+ * because consecutive samples of a sequence belong together.
  *
  * @param limit maximum number of samples. Absent: all samples.
  */

@@ -59,7 +59,7 @@ const fromSlices = (own: Tensor, axis: string, shape: Shape): Tensor => {
   return reshape(flat.shape[0] === count ? flat : slice(flat, [0], [count]), shape);
 };
 
-/** Concatenates the slices of all ranks: [k, …] on each rank to [P·k]. */
+/** Concatenates the slices of all ranks, with an all-gather: [k, …] on each rank, [P·k] as result. */
 export const gatherSlices = (own: Tensor, axis: string): Tensor =>
   allGather(reshape(own, [elementCount(own.shape)]), axis);
 
@@ -103,7 +103,9 @@ export const shardedOptimizer = <State>(
 export interface SlicedLeaf {
   /** Axis along which ranks hold the slices of the leaf. */
   readonly axis: string;
-  /** Shape of the concatenated slices, with padding. */
+  /**
+   * Shape of the parameter that the leaf belongs to, on this rank. The concatenated slices may have additional padding.
+   */
   readonly shape: Shape;
 }
 

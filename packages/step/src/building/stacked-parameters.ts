@@ -4,13 +4,13 @@ import type { ModelLayers, StackDims } from "@skein/second-order";
 import { flattenTree, leafPaths, type Sharding, type TensorSpec } from "@skein/tensor-core";
 
 /**
- * Returns a function from the path of a trained parameter to the number of its leading dimensions that index separate
- * matrices, derived from the layers that read the parameter. Layers are searched only if the job's optimizer needs
- * matrices and a parameter has more than two dimensions.
+ * Returns a function that maps the path of a trained parameter to the number of leading dimensions that index separate
+ * matrices. The number follows from the layers that read the parameter. Layers are searched only if the job's optimizer
+ * needs matrices and a parameter has more than two dimensions.
  *
  * @param trained tree of specs.
- * @param sharding how ranks shard parameters.
- * @throws ConfigError if a rank has only a part of a matrix.
+ * @param sharding sharding of the parameters over ranks.
+ * @throws ConfigError if ranks shard a dimension of a matrix.
  */
 export const stackDimsOf = (
   { optimizer }: Pick<Job, "optimizer">,

@@ -19,7 +19,7 @@ import type { DataSet, TrainingData } from "../task/task.ts";
 type Text = Documents["text"];
 type TokenJob = Extract<DataJob, { readonly kind: "tokens" }>;
 
-/** Returns the windows of a training text, and the evaluation windows of its end or of a separate text. */
+/** Returns training windows of a text, and evaluation windows of `heldOut` or, by default, of the end of the text. */
 const windowsOf = (text: Text, { window, testFraction }: TextJob, heldOut?: Text): Pick<DataSet, "train" | "test"> => {
   const { train, valid } = heldOut === undefined ? splitText(text, testFraction) : { train: text, valid: heldOut };
   return {
@@ -31,7 +31,7 @@ const windowsOf = (text: Text, { window, testFraction }: TextJob, heldOut?: Text
 const predictionOf = (tokenizer: Tokenizer | undefined): Pick<DataSet, "predicts" | "classes"> =>
   tokenizer === undefined ? { predicts: "bytes", classes: 256 } : { predicts: "tokens", classes: tokenizer.vocabulary };
 
-/** Returns the windows of a text whose tokens are its bytes, or come from a tokenizer. */
+/** Returns the windows of a text. Without a tokenizer, tokens are bytes. */
 const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined, heldOut?: Text): DataSet => ({
   ...windowsOf(text, job, heldOut),
   ...predictionOf(tokenizer),
@@ -45,7 +45,9 @@ export const mobyDickData = async (job: TextJob): Promise<DataSet> => {
   return windowsIn(await joinDocuments([loadMobyDick({ from: import.meta.url })], { tokenizer }), job, tokenizer);
 };
 
-/** Returns the options of the evaluation texts. Plain-text files have no text field, unlike the training files. */
+/**
+ * Returns the options for loading the evaluation texts: `field` is omitted for plain-text files, which have no fields.
+ */
 const evaluationTexts = (
   job: Extract<DataJob, { readonly kind: "text" }>,
   file: string | readonly string[],

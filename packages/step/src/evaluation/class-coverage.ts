@@ -45,10 +45,11 @@ export const coverageRemarks = (
   ];
 };
 
-/** Metrics of a model that guesses, on the evaluation samples. */
+/** Metrics that a guessing model would have on the evaluation samples. */
 export interface Chance {
   /**
-   * Fraction of samples of the most frequent class, 0 to 1. Absent unless classes are predicted and known in advance.
+   * Fraction of samples that have the most frequent class, 0 to 1. Absent unless classes are predicted and known in
+   * advance.
    */
   readonly accuracy?: number;
   /** Loss of a uniform guess, in nats. Absent unless a class, byte or token is predicted. */

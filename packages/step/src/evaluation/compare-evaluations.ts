@@ -7,7 +7,10 @@ export type Comparison = NonNullable<Job["evaluation"]["compareBy"]>;
 export const comparisonOf = ({ evaluation: { compareBy } }: Pick<Job, "evaluation">): Comparison =>
   compareBy ?? { figure: "loss", better: "lower" };
 
-/** Returns the best evaluation after one more evaluation. A non-finite value is worse than every finite value. */
+/**
+ * Returns the best evaluation so far, including a new evaluation at `step`. A non-finite value is worse than every
+ * finite value.
+ */
 export const bestAfter = (
   { figure, better }: Comparison,
   before: BestSoFar | undefined,
@@ -22,8 +25,8 @@ export const bestAfter = (
 };
 
 /**
- * Returns the best evaluation with which a resumed run starts. Undefined: earlier evaluations were compared by another
- * metric or in the opposite direction; then the patience of `evaluation.stopAfter` also starts from 0.
+ * Returns the best evaluation with which a resumed run starts. Undefined if earlier evaluations were compared by
+ * another metric or in the opposite direction. In that case, the count for `evaluation.stopAfter` also restarts at 0.
  */
 export const bestBefore = (job: Pick<Job, "evaluation">, saved: BestSoFar | undefined): BestSoFar | undefined => {
   const { figure, better } = comparisonOf(job);

@@ -16,8 +16,8 @@ export const bitsOf = (predicts: Prediction, loss: number): Pick<EvaluationFigur
 };
 
 /**
- * Returns the numerator and denominator sums of each metric by which evaluations can be compared. Metrics derived from
- * the loss, such as the perplexity, compare like the loss.
+ * Returns the metrics by which evaluations can be compared, each as a ratio of two sums. Metrics derived from the loss,
+ * such as the perplexity, are omitted because they rank evaluations like the loss.
  *
  * @param own metrics that the model defines.
  */

@@ -9,13 +9,13 @@ export interface ExpertLayer {
   readonly name: string;
   /** Paths of arrays with one row per expert of a rank: parameters, and the optimizer's state for these parameters. */
   readonly rows: readonly string[];
-  /** Path, in the state of the layer, of the slot of each expert, i32 [E]. */
+  /** Path of `placeOf_E` in the state of the run: the slot of each expert, i32 [E]. */
   readonly places: string;
-  /** Path, in the state of the layer, of the mean load of each expert over recent steps, f32 [E]. */
+  /** Path of `meanLoad_E` in the state of the run: mean load per expert over recent steps, f32 [E]. */
   readonly loads: string;
 }
 
-/** Returns the expert layers of a model, in the order of the model. Empty if the model lists no expert layers. */
+/** Returns the expert layers of a model, in model order. Empty if the model lists no expert layers. */
 export const expertLayersOf = ({ model, sharding }: Parts, state: DeviceState): readonly ExpertLayer[] => {
   const shardOf = stateSharding(sharding, state.params);
   const paths = leafPaths(state).filter((path) => shardAxes(shardOf(path)).includes(expertAxis));

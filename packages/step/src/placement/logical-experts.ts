@@ -28,7 +28,7 @@ const withRows = (array: NdArray, order: readonly number[]): NdArray => {
 
 /**
  * Returns the weights with experts in the order of their numbers, as in a new model. During training, experts may move
- * to other slots. If the model has no experts, or none moved, returns the weights unchanged.
+ * to other slots. If the model has no experts, or no expert moved, returns the weights unchanged.
  */
 export const inLogicalOrder = (
   { experts }: Pick<AnyModel, "experts">,

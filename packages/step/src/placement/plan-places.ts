@@ -32,7 +32,7 @@ export interface LayerSituation {
   readonly routing?: Routing | undefined;
 }
 
-/** Number of ranks, byte sizes and link times for the placement of experts. */
+/** Number of ranks, sizes in bytes, and measured link times, for the placement of experts. */
 export interface PlacementSetting {
   /** Number of ranks along the expert axis. */
   readonly numRanks: number;
@@ -43,10 +43,14 @@ export interface PlacementSetting {
   /** Bytes of an expert's parameters and of the optimizer's state for these parameters. */
   readonly bytesPerExpert: number;
   /**
-   * Whether a token is sent once per chosen expert. If false, it is sent once to each rank that holds a chosen expert.
+   * Whether a token is sent once per chosen expert. If false, a token is sent once to each rank that holds a chosen
+   * expert.
    */
   readonly sendsEachChoice: boolean;
-  /** Measured time of an all-to-all. Absent: the gain of a move is not compared with its cost. */
+  /**
+   * Measured time of an all-to-all: startup time, and time per byte. Absent: the gain of a move is not compared with
+   * the cost of the move.
+   */
   readonly line?: ExchangeLine | undefined;
 }
 
@@ -54,7 +58,9 @@ export interface PlacementSetting {
 export interface PlannedSlots {
   readonly places: readonly number[];
   readonly moves: readonly ExpertMove[];
-  /** Predicted load of the busiest rank divided by the mean load per rank; 1 if all ranks have the same load. */
+  /**
+   * Load of the busiest rank before the moves, divided by the mean load per rank; 1 if all ranks have the same load.
+   */
   readonly busiestBefore: number;
   readonly busiestAfter: number;
   /** Gain and cost of the moves. Absent: the gain was not compared with the cost. */
@@ -64,7 +70,10 @@ export interface PlannedSlots {
 /** Number of all-to-alls per step: dispatch and combine, in the forward and in the backward pass. */
 const exchangesPerStep = 4;
 
-/** Relative gains below this value are ignored: sums of the same loads in another order differ by as much. */
+/**
+ * Relative gains below this value are ignored, because rounding alone can cause such differences when loads are summed
+ * in another order.
+ */
 const roundingGain = 1e-6;
 
 const greatest = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.max(a, b), 0);
@@ -87,7 +96,7 @@ const byLoads = (
   const [now, then] = [before, wanted].map((placement) => greatest(loadsOfRanks(placement, loads)));
   if (!(then! < now! * (1 - roundingGain))) return undefined;
   // Each rank of the expert axis sends 1/numRanks of the load to the busiest rank, and all messages have the length of
-  // the longest one.
+  // the longest message.
   const seconds = (load: number): number =>
     line === undefined ? 0 : line.startupSeconds + (line.secondsPerByte * load * bytesPerToken) / numReplicas;
   return { placement: permuteToNearestRanks(before, wanted), loads, before: seconds(now!), after: seconds(then!) };
@@ -102,7 +111,8 @@ const bySwaps = (
   const sent = sendsEachChoice ? singleChoices(routing) : routing;
   // Without measured times, the decision depends only on token counts, which are equal when a step is repeated.
   const levels: ExchangeLevels = { numRanks, flat: line ?? { startupSeconds: 0, secondsPerByte: 1 }, levels: [] };
-  // The tokens of all replicas are concatenated, as if one rank had all of them.
+  // Tokens of all replicas are concatenated, as if one replica had all tokens. So the bytes per token are divided by
+  // the number of replicas.
   const options = { bytesPerToken: bytesPerToken / numReplicas };
   const { placement, swaps } = swapExperts(sent, before, levels, { ...options, maxSwaps });
   if (swaps.length === 0) return undefined;
@@ -113,8 +123,8 @@ const bySwaps = (
 /**
  * Chooses better slots for the experts of a layer. Pure: ranks with equal inputs make equal choices.
  *
- * @returns undefined if the planner finds no better slots, or if the job moves experts only when it pays, and these
- * moves would not pay.
+ * @returns undefined if the planner finds no better slots, or if the job has `when: pays` and the moves would cost more
+ * time than they save.
  */
 export const planSlots = (
   job: PlacementJob,

@@ -37,7 +37,7 @@ export interface RePlacement {
    * Plans and moves experts after a step, if a move is due. Decisions depend only on the state and the batch, so a step
    * repeated after a failure leads to the same decisions. Must be called on all ranks.
    *
-   * @param batch This rank's part of the batch of that step.
+   * @param batch This rank's part of the step's batch.
    * @throws RunError if ranks decide differently.
    */
   after(state: LiveState, batch: object): Promise<void>;
@@ -88,7 +88,9 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
     return { before, planned };
   };
 
-  /** Throws unless all ranks made equal decisions. Otherwise ranks would wait forever, or train with wrong experts. */
+  /**
+   * Throws unless all ranks made equal decisions. After unequal decisions, ranks would deadlock or train wrong experts.
+   */
   const requireSameDecision = async (
     step: number,
     decided: readonly (readonly number[] | undefined)[],

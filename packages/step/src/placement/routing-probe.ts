@@ -25,9 +25,8 @@ export interface ProbeInput {
 /** A forward pass that returns the experts chosen by tokens and does not change any state. */
 export interface RoutingProbe {
   /**
-   * Returns one routing per expert layer, with the tokens of all ranks. Tokens of ranks with the same coordinate along
-   * the expert axis are concatenated, in the order of these coordinates. Must be called on all ranks; returns the same
-   * result on all ranks.
+   * Returns one routing per expert layer, with the tokens of all ranks. Tokens are ordered by the rank's coordinate
+   * along the expert axis, then by replica. Must be called on all ranks; returns the same result on all ranks.
    *
    * @param batch This rank's part of the batch.
    * @param numExperts Number of experts of each layer.
@@ -40,7 +39,7 @@ export interface RoutingProbe {
 export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput): RoutingProbe => {
   const { experts } = parts.model;
   if (experts === undefined) throw new InvariantError("a model without experts was asked for their routing");
-  // A single rank with all experts has no coordinate along the expert axis, so tokens are ordered by rank.
+  // If every rank has all experts, the mesh has no expert axis, and tokens are ordered by rank.
   const axes = parts.mesh[expertAxis] === undefined ? [everyRankAxis(parts.mesh)] : [expertReplicasAxis, expertAxis];
   const gathered = (x: Tensor): Tensor => axes.reduce((all, axis) => allGather(all, axis), x);
   const compiled = jit(
@@ -48,8 +47,7 @@ export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput)
       state: Pick<DeviceState, "params" | "model"> & { readonly key: Tensor; readonly step: Tensor },
       inputs: Tensor,
     ) => {
-      // Derived like the random key of the step, but with a different number, so that gates with noise choose as in
-      // training.
+      // Derived like the step's random key but with another number, so that noisy gates also draw noise here.
       const key = foldIn(foldIn(foldIn(state.key, state.step), 3), axisIndex(dataAxis));
       return experts.choices(state.params, state.model, inputs, { train: true, key }).map(gathered);
     },

@@ -12,7 +12,7 @@ export interface RoutingRecorderInput extends ProbeInput {
 /** Records the experts chosen by tokens at fixed intervals. */
 export interface RoutingRecorder {
   /**
-   * Reads and reports the routing after a step, if due. Must be called on all ranks. @param batch Batch of that step.
+   * Reads and reports the routing after a step, if due. Must be called on all ranks. @param batch Batch of the step.
    */
   after(state: LiveState, batch: object): Promise<void>;
   release(): void;

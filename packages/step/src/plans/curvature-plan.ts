@@ -10,7 +10,7 @@ import { z } from "zod";
  */
 export interface CurvaturePlan extends FormPlacement {
   readonly form: KfacForm;
-  /** Factors that are sent together, by `sideName`. */
+  /** Buckets of factors that are sent together. Factors are named by `sideName`. */
   readonly buckets: BucketPlan;
 }
 
@@ -29,10 +29,7 @@ export const curvaturePlanSchema: z.ZodType<CurvaturePlan> = z.strictObject({
   buckets: z.array(z.array(z.string().min(1)).min(1)).min(1),
 });
 
-/**
- * Whether the owners of inversions, or the buckets of factors, of a job are planned from measurements before the first
- * step.
- */
+/** Whether a job's inversion owners or factor buckets are planned from measurements before the first step. */
 export const isCurvaturePlanned = ({ optimizer, ranks }: Pick<Job, "optimizer" | "ranks">): boolean =>
   ranks > 1 &&
   optimizer.kind === "kfac" &&

@@ -18,7 +18,7 @@ export const planNames = ["expertSchedule", "experts", "exchange", "curvature", 
 
 export type PlanName = (typeof planNames)[number];
 
-/** Values that a part of a plan depends on, by value name, as text for messages. */
+/** Values that a part of a plan depends on, as text, by name. */
 export type PlanBasis = Readonly<Record<string, string>>;
 
 /**
@@ -28,21 +28,21 @@ export type PlanBasis = Readonly<Record<string, string>>;
 export interface ExchangePlan {
   /** Gradient buckets. Absent: buckets do not depend on measurements. */
   readonly buckets?: BucketPlan | undefined;
-  /** Share of the entries of each tensor that is sent, by path; 1 for dense tensors. Only with `compression: lags`. */
+  /** Share of each tensor's entries that are sent, by path; 1 for dense tensors. Only with `compression: lags`. */
   readonly densities?: { readonly [path: string]: number } | undefined;
   /** Form of K-FAC, owner of each inversion, and buckets of factors. Absent: not planned. */
   readonly curvature?: CurvaturePlan | undefined;
   /** Dispatch of tokens to experts. Absent: not planned. */
   readonly experts?: ExpertsPlan | undefined;
   /**
-   * Time model of an all-to-all among the ranks that share experts. Absent: moves of experts do not depend on it.
-   * Measured only once per run, so that a repeated step makes the same decision.
+   * Time model of an all-to-all among the ranks that share experts. Absent: moves of experts do not depend on measured
+   * times. Measured only once per run, so that a repeated step makes the same decision.
    */
   readonly expertExchange?: LinearCollectiveModel | undefined;
   /** Schedule of expert shards. Only with `shards: auto`. */
   readonly expertSchedule?: ExpertSchedulePlan | undefined;
   /**
-   * Values that each part of the plan depends on. A part is absent if its values are unknown, as in older checkpoints.
+   * Values that each part of the plan depends on. Absent for parts whose values are unknown, as in older checkpoints.
    */
   readonly basis?: { readonly [name in PlanName]?: PlanBasis | undefined } | undefined;
 }
@@ -81,7 +81,7 @@ interface PlanKind {
   readonly fits?: (plan: ExchangePlan, job: Job) => boolean;
 }
 
-/** Settings of the job's experts, except the settings that a plan chooses. */
+/** Returns the expert settings of a job, except the settings that a plan chooses. */
 const expertSettings = (job: Job): object => {
   const { dispatch: _, chunks: __, backwardChunks: ___, ...experts } = expertsOf(job) ?? ({} as never);
   return experts;

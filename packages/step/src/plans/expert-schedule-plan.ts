@@ -2,7 +2,7 @@ import { recordSchema } from "@skein/cli/node";
 import { expertsOf, hasShards, type Job, type ShardSchedule } from "@skein/job/node";
 import { z } from "zod";
 
-/** Schedule of the ranks along "tensor" that share each expert, chosen before the first step. */
+/** Schedule for the ranks along the mesh axis "tensor", which share each expert. Chosen before the first step. */
 export interface ExpertSchedulePlan {
   readonly schedule: ShardSchedule;
   /** Predicted seconds of a pass through a layer, for each schedule that the dispatcher allows. */

@@ -46,7 +46,7 @@ export const exchangeLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJo
 /** Numbers of chunks to consider; pipeline planners use the same numbers. */
 const degrees: readonly number[] = [1, 2, 4, 8];
 
-/** Returns the dispatch methods with equal results that drop the same tokens. The first is the flat method. */
+/** Returns the dispatch methods that drop the same tokens and give equal results, with the flat method first. */
 const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
   const { gate, placement } = experts;
   if (gate === "soft") return ["dense"]; // with a soft gate all slots are used, and each slot has exactly one expert
@@ -59,9 +59,9 @@ const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
 };
 
 /**
- * Returns the choices that a plan may make for the experts of a job; the first is flat and has the fewest chunks. With
- * `backwardChunks: auto`, the backward pass may have any number of chunks, and the number of the forward pass is listed
- * first.
+ * Returns the dispatch choices that a plan may make for the experts of a job. The first choice is the flat method with
+ * the fewest chunks. With `backwardChunks: auto`, the number of chunks may differ between forward and backward pass;
+ * choices with equal numbers are listed first.
  */
 export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [DispatchChoice, ...DispatchChoice[]] => {
   const ways = experts.dispatch === "auto" ? waysOf(experts, mesh) : [experts.dispatch];
@@ -82,7 +82,7 @@ export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [D
   return choices as [DispatchChoice, ...DispatchChoice[]];
 };
 
-/** Number of chunks of a choice in the forward or backward pass, the larger of the two. */
+/** Returns the number of chunks in the forward pass or in the backward pass, whichever is larger. */
 export const maxChunksOf = (choice: DispatchChoice): number => Math.max(choice.numChunks, backwardChunksOf(choice));
 
 /** Whether two choices are equivalent. */
@@ -109,7 +109,7 @@ export const isExpertsPlanFor = (plan: ExpertsPlan, job: Pick<Job, "model" | "me
   );
 };
 
-/** Experts whose dispatch settings are no longer `auto`. */
+/** Expert settings without `auto` in the dispatch settings. */
 export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardChunks"> & {
   readonly dispatch: DispatchWay;
   readonly chunks: number;
@@ -117,8 +117,8 @@ export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardC
 };
 
 /**
- * Replaces `auto` by the planned values. Without a plan, as when only shapes, costs or memory are computed, uses the
- * flat method in one chunk.
+ * Replaces `auto` by the planned values. Without a plan, as when only shapes, costs or memory are computed, `auto`
+ * becomes the flat method in one chunk.
  */
 export const settledExperts = (experts: ExpertsJob, mesh: MeshJob, plan: ExpertsPlan | undefined): SettledExperts => {
   const [{ way, numChunks }] = dispatchChoices(experts, mesh);

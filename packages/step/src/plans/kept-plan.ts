@@ -11,7 +11,10 @@ export interface PlanWorld {
   readonly trainedHash: string;
 }
 
-/** Returns the values that a plan of a job depends on. A message names the first value that differs. */
+/**
+ * Returns the values that a part of a job's plan depends on. If a part is not reused, a message names the first value
+ * that differs.
+ */
 export const planBasis = (name: PlanName, job: Job, { hosts, trainedHash }: PlanWorld): PlanBasis => ({
   ranks: `${job.ranks}`,
   mesh: JSON.stringify({ expert: job.mesh.expert, levels: job.mesh.expertLevels, tensor: job.mesh.tensor }),
@@ -37,17 +40,15 @@ const holds = (plan: ExchangePlan, name: PlanName): boolean =>
   planKinds[name].fields.some((field) => plan[field] !== undefined);
 
 /**
- * Returns the names of the parts of a plan that determine the layout of state owned by single ranks.
+ * Returns the parts of a plan that determine the layout of rank-specific state.
  *
- * @param own Paths of state owned by single ranks.
+ * @param own Paths of the leaves of rank-specific state.
  */
 export const boundPlans = (own: Iterable<string>): readonly PlanName[] => [
   ...new Set([...own].map((path) => (path.startsWith("residuals.") ? "exchange" : "curvature"))),
 ];
 
-/**
- * Returns the parts of a plan that the job still leaves to planning. Other parts are replaced by settings of the job.
- */
+/** Returns the parts of a plan that the job still leaves to planning. Settings of the job replace all other parts. */
 export const wantedPlan = (job: Job, plan: ExchangePlan | undefined): ExchangePlan | undefined =>
   plan &&
   without(
@@ -56,11 +57,12 @@ export const wantedPlan = (job: Job, plan: ExchangePlan | undefined): ExchangePl
   );
 
 /**
- * Compares each part of a checkpoint's plan with the resumed run. A part is reused if the values that it depends on are
- * unchanged, or if it determines the layout of state owned by single ranks. Ranks plan the other parts again.
+ * Compares each part of a checkpoint's plan with the resumed run. A part is reused if it is in `bound`, or if the
+ * values that the part depends on are unchanged and the job allows the planned values. Ranks plan the other parts
+ * again.
  *
- * @param bound Parts that determine the layout of state owned by single ranks, such as buckets for residuals.
- * @returns the reused parts, and a line per dropped part.
+ * @param bound Parts that determine the layout of rank-specific state, such as buckets for residuals.
+ * @returns the reused parts, and one remark per dropped part.
  */
 export const keptPlan = (
   known: ExchangePlan | undefined,

@@ -1,5 +1,6 @@
-/** Experts of a job that are moved during training. */
 import { type ExpertsJob, expertsOf, type Job, type PlacementJob } from "@skein/job/node";
+
+/** Settings of experts that are moved during training. */
 export interface MovableExperts {
   readonly experts: ExpertsJob;
   readonly placement: PlacementJob;
@@ -8,8 +9,8 @@ export interface MovableExperts {
 }
 
 /**
- * Returns the experts that a job moves. Undefined: the job moves no experts, or has a single rank, on which all slots
- * are equivalent.
+ * Returns the experts that a job moves. Undefined: the job moves no experts, or every rank has all experts, so that all
+ * slots are equivalent.
  */
 export const movableExperts = ({ model, mesh }: Pick<Job, "model" | "mesh">): MovableExperts | undefined =>
   model.kind === "gpt" && model.experts?.placement !== undefined && mesh.expert > 1
@@ -27,6 +28,9 @@ export const idlePlacement = (job: Pick<Job, "model" | "mesh">): string | undefi
     : undefined;
 };
 
-/** Whether the gain of moves is compared with their cost. If so, all-to-alls are measured before the first step. */
+/**
+ * Whether a job compares the gain of a move with the cost of the move. If so, all-to-alls are timed before the first
+ * step.
+ */
 export const isMoveWeighed = (job: Pick<Job, "model" | "mesh">): boolean =>
   movableExperts(job)?.placement.when === "pays";

@@ -6,7 +6,7 @@ import type { Parts } from "./train-state.ts";
  * job's decay: d = `min(decay, t / (9 + t))` after `t` updates, so that the initial parameters lose their weight
  * quickly. Traced. Without a decay, returns `mean` unchanged.
  *
- * Source: Polyak and Juditsky 1992; the growing decay is that of TensorFlow's ExponentialMovingAverage.
+ * Source: Polyak and Juditsky 1992; the growing decay follows TensorFlow's ExponentialMovingAverage.
  *
  * @param updates Number of updates, including this update, u32 scalar.
  */

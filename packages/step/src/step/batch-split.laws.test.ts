@@ -38,7 +38,7 @@ import { stepOverParts } from "./step-over-parts.ts";
 import { buildParts, initState, stepKindAt } from "./train-state.ts";
 
 // A step has the same result for each split of its batch over ranks, over parts that a rank computes one after the
-// other, and over a mesh. On the reference backend, in f64, so that rounding does not matter.
+// other, and over a mesh. The tests use the reference backend in f64, so that rounding does not matter.
 
 const batch = 8;
 const width = 3;
@@ -407,7 +407,7 @@ describe("the update of experts", () => {
     const sizes = { vocabulary, contextLength: length, width: 4, numLayers: 2, numHeads: 2, hidden: 6 };
     return { model: gpt({ ...sizes, experts }) as AnyModel, fields };
   };
-  /** Options that a mesh requires of a job. The model is the same as above. */
+  /** Fields that a job with a mesh requires. `model` describes the model above. */
   const named = {
     data: { kind: "moby-dick", window: length },
     model: { kind: "gpt", layers: 2, heads: 2, width: 4, experts: { count: 4 } },
@@ -417,8 +417,8 @@ describe("the update of experts", () => {
     for (const [i, split] of examples([splits[4]!, splits[3]!, onMesh], [...splits, onMesh]).entries()) {
       const settings = i === 0 ? { ...named, overlap: "dear" } : named;
       const [ofParts, ofWhole] = [stepped(withGate(gate), split, settings), stepped(withGate(gate), whole, named)];
-      // The greatest load is computed per rank and part, because each has its own slots. On a mesh, each rank has its
-      // own experts.
+      // The greatest load is computed per rank and part, because each part has its own slots. On a mesh, each rank has
+      // its own experts.
       const comparable = (of: typeof ofParts): typeof ofParts =>
         new Map([...of].filter(([path]) => !/greatestLoad|duplicationRate|experts\.experts/.test(path)));
       expectSame(comparable(ofParts), comparable(ofWhole), 1e-5);

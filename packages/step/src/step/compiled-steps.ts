@@ -52,7 +52,7 @@ export interface DeviceResult {
 
 type Batch = object;
 
-/** A compiled function of the state, a part of a batch, and the fields of `StepInputs`. */
+/** A compiled function of a state, a batch part, and the fields of `StepInputs`. */
 type CompiledPart<Result> = ((
   state: DeviceState,
   batch: Batch,
@@ -68,7 +68,7 @@ type LookAhead = ((
   release(): void;
 };
 
-/** Facts about the whole batch for a batch that is not split, which needs none. */
+/** Empty facts about the whole batch, for a batch that is not split. */
 const noWholeBatchFacts: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
 
 export interface StepsInput {
@@ -96,7 +96,7 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
   ...(overlap === "none" ? [blockOnCollectives] : []),
 ];
 
-/** First part of a batch, which also applies the update of the previous step. Consumes the state. */
+/** A compiled first part of a batch, which also applies the update of the previous step. Consumes the state. */
 type DeferredPart = CompiledPart<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>;
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
@@ -116,7 +116,7 @@ const partsOf = (batch: Batch, numParts: number): Batch[] =>
 /** Returns the curvature mode of all parts except the last: "observe", which updates statistics only, or "keep". */
 const observed = (mode: CurvatureMode): CurvatureMode => (mode === "keep" ? "keep" : "observe");
 
-/** Calls a compiled part, without the argument `before` if that is undefined. */
+/** Calls a compiled part. The argument `before` is omitted if it is undefined. */
 const withBefore = <Result>(
   run: CompiledPart<Result>,
   state: DeviceState,
@@ -125,9 +125,7 @@ const withBefore = <Result>(
   before: Accumulated<DeviceArray> | undefined,
 ): Promise<Result> => (before === undefined ? run(state, part, wholeBatch) : run(state, part, wholeBatch, before));
 
-/**
- * Maximum number of compiled steps that are kept: steps of alternating compressors, each with and without curvature.
- */
+/** Maximum number of cached compiled steps, enough for alternating compressors, with and without curvature. */
 const keptSteps = 6;
 
 /** Compiled steps of a run, one per step kind, compiled when first needed. */
@@ -170,7 +168,7 @@ export class CompiledSteps {
     }) as unknown as LookAhead;
   }
 
-  /** Memory bound for the intermediate values of each compiled step. */
+  /** Memory limit for the intermediate values of each compiled step. Empty: no limit. */
   private get bound(): Pick<JitOptions, "maxWorkspaceBytes"> {
     const { maxBytes } = this.job.memory;
     return maxBytes === undefined ? {} : { maxWorkspaceBytes: maxBytes };
@@ -318,15 +316,15 @@ export class CompiledSteps {
   /**
    * Applies pending gradients to the parameters. Consumes the state.
    *
-   * @returns the new state, and the metrics of that update if an update can be pending.
+   * @returns the new state, and the metrics of the applied update; without `overlap: dear`, no metrics.
    */
   settle(state: DeviceState): Promise<Settled<DeviceState, DeviceArray | undefined>> {
     return this.parts.overlap === "dear" ? this.settling(state) : Promise.resolve({ state, update: undefined });
   }
 
   /**
-   * Continues with other buckets. Consumes the state, which must have no pending gradients. Compressor state per bucket
-   * is lost.
+   * Switches to other buckets. Consumes the state, which must have no pending gradients. Compressor state per bucket is
+   * lost.
    */
   async rebucket(state: DeviceState, buckets: BucketPlan): Promise<DeviceState> {
     const { residuals, pending, due, ...rest } = state;

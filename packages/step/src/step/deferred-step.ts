@@ -41,14 +41,14 @@ import { noUpdate, updateFigures } from "./update-figures.ts";
 
 // Implements DeAR (Zhang et al. 2023, arXiv 2302.12445), which splits the all-reduce of a gradient in two. The
 // reduce-scatter runs during the backward pass. The all-gather and the update are deferred to the forward pass of the
-// next step, where each runs before the layer that needs it.
+// next step, and run before the layer that reads the parameter.
 
 /** Highest priority, so that the message is not queued behind gradients. */
 const urgent = 3;
 
 /**
- * Applies pending gradients, if any, to parameters and optimizer state. Each tensor depends only on its own bucket; the
- * metrics depend on all buckets.
+ * Applies pending gradients, if any, to parameters and optimizer state. Each updated tensor depends only on one bucket;
+ * the metrics depend on all buckets.
  */
 const withPendingApplied = (
   parts: Parts,
@@ -74,15 +74,15 @@ const withPendingApplied = (
   });
 };
 
-/** A settled state, and the metrics of the update made by settling. */
+/** A state without pending gradients, and the metrics of the update that was applied. */
 export interface Settled<State, Figures> {
   readonly state: State;
   readonly update: Figures;
 }
 
 /**
- * Returns the state for training, with pending gradients applied. Its `pending` still holds the applied gradients, but
- * `due` is 0.
+ * Returns the state for training, with pending gradients applied. In the result, `pending` still contains the applied
+ * gradients, but `due` is 0.
  */
 const applyPending = (
   parts: Parts,
@@ -106,9 +106,9 @@ export const settle =
   };
 
 /**
- * Computes the first of several parts of a rank's batch. The update of the previous step is applied during the forward
- * pass of this part; its results are added to the results of the other parts. Traced. The last part is `deferredStep`
- * with these results.
+ * Computes the first of several parts of a rank's batch, and applies the update of the previous step during the forward
+ * pass. Traced. Later parts are added to the results. The last part is computed by `deferredStep`, with the accumulated
+ * results.
  */
 export const deferredPart =
   (parts: Parts, { compressor, mode }: StepKind) =>
@@ -127,8 +127,8 @@ export const deferredPart =
  * last part.
  *
  * If a loss or gradient is not finite on some rank, residuals, statistics and step number are unchanged, and no update
- * is pending. An additional small all-reduce detects this case, because a check of the mean gradients would have to
- * wait for all of them before the first layer.
+ * is pending. An additional small all-reduce detects non-finite gradients. A check of the mean gradients would delay
+ * the first layer of the next step until all gradients have arrived.
  */
 export const deferredStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>

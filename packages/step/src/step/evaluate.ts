@@ -10,7 +10,7 @@ import type { AnyModel, BatchTree } from "../task/task.ts";
 export type EvaluatedState = Pick<DeviceState, "params" | "model">;
 
 /**
- * Returns the batch options of this rank's share of the held-out samples. If a model has collectives, all ranks have
+ * Returns the batch options for this rank's share of the held-out samples. If a model has collectives, all ranks have
  * the same number of batches.
  */
 export const evaluationOrder = (

@@ -4,14 +4,14 @@ import type { UpdateFigures } from "./update-figures.ts";
 const skippedUpdates = 50;
 const observedUpdates = 50;
 /**
- * Minimum mean share of a gradient that curvature must change. Below this share, the optimizer has practically the same
- * effect as momentum.
+ * Minimum share of the gradient that curvature must change, on average over updates. Below this share, the optimizer is
+ * practically momentum.
  */
 const minShare = 1e-4;
 
 /**
- * Detects curvature without effect: the statistics of inputs and gradients can be so small that the damping outweighs
- * their product.
+ * Detects curvature that has no effect, because the damping is much larger than the product of the statistics of inputs
+ * and gradients.
  */
 export class IdleCurvature {
   private readonly optimizer: { readonly kind: string; readonly damping?: number };

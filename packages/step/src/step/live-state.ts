@@ -32,15 +32,15 @@ export interface LiveStateInput {
   /** Number of steps completed before `initial`. */
   readonly firstStep: number;
   /**
-   * Called with the metrics of updates that are applied after their own step: during the next step, or when the state
-   * is settled.
+   * Called with the metrics of an update that is applied late, with `overlap: dear`: during the next step, or when the
+   * state is settled.
    */
   readonly updated: (step: number, update: UpdateFigures) => void;
   /** Second-order curvature of the optimizer. Undefined: the optimizer uses no curvature. */
   readonly curvature: Curvature | undefined;
   /** Names of the metrics that the model computes in a step. */
   readonly figureNames: readonly string[];
-  /** Reports a remark for the user. @param isOwn Whether only this rank has the remark. */
+  /** Reports a remark for the user. @param isOwn Whether the remark concerns only this rank. */
   readonly remark: (text: string, isOwn: boolean) => void;
 }
 
@@ -133,8 +133,8 @@ export class LiveState {
   /**
    * Applies pending gradients to the parameters, so that the state can be evaluated and saved.
    *
-   * Runs at most once after a step, because settling is a collective: if ranks receive a stop at different times, one
-   * rank evaluates before it saves and another rank only saves.
+   * Settles at most once after a step, because settling is a collective. If a stop reaches ranks at different times,
+   * one rank may evaluate and save while another rank only saves.
    */
   async settled(): Promise<DeviceState> {
     if (this.settledAt === this.done) return this.state;
@@ -146,7 +146,7 @@ export class LiveState {
     return this.state;
   }
 
-  /** Continues with buckets of another size. Compressor state per bucket is lost. */
+  /** Switches to buckets of another size. Compressor state per bucket is lost. */
   async rebucket(bucketBytes: number): Promise<void> {
     const { steps, job } = this.input;
     const state = await this.settled();

@@ -50,7 +50,7 @@ export interface StepResult {
   readonly figures: Tensor | readonly [];
 }
 
-/** Accumulated results of a pass over parts of a rank's batch. */
+/** Accumulated results of the look-ahead pass over the parts of a rank's batch. */
 export interface PassAhead<Leaf> extends WholeBatch<Leaf> {
   /** Number of parts so far, u32 scalar. */
   readonly parts: Leaf;
@@ -69,22 +69,25 @@ export const singlePart: StepInputs<Tensor> = { wholeBatch: { rankCount: [], mod
 /** @param inputs Default: the step computes the rank's batch in one part. */
 export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, inputs?: StepInputs<Tensor>) => StepResult;
 
-/** Accumulated results of the parts of a rank's batch, in a step that computes several parts one after the other. */
+/**
+ * Accumulated loss, gradients, statistics and model state of a rank's batch parts, which are computed one after the
+ * other.
+ */
 export interface Accumulated<Leaf> {
   /** Number of parts so far, u32 scalar. */
   readonly parts: Leaf;
   /**
-   * Sums over the parts. Each part contributes its share of the rank's loss, so after the last part the sums are those
-   * of the whole batch. Gradients are multiplied by the loss scale, if there is one.
+   * Sums over the parts. Each part contributes a share of the rank's loss, so after the last part the sums cover the
+   * whole batch. Gradients are multiplied by the loss scale, if there is one.
    */
   readonly sums: { readonly loss: Leaf; readonly gradients: unknown; readonly statistics: unknown };
   /** Model state after the parts computed so far. */
   readonly model: unknown;
-  /** Metrics of the update that the first part has applied, with `overlap: dear`: see `StepResult`. */
+  /** Metrics of the update that the first part applied, as in `StepResult`. Only with `overlap: dear`. */
   readonly update?: Leaf | undefined;
 }
 
-/** Returns the options of the exchange of this step's gradients. */
+/** Returns the options for exchanging the gradients of a step. */
 export const exchangeOptions = (
   parts: Parts,
   compressor: Aggregator,
@@ -140,7 +143,7 @@ const joinedState = (
         ),
       );
 
-/** Returns the random key for the choice of samples for layer statistics. */
+/** Returns the random key that selects the samples for layer statistics, u32 [2]. */
 const drawKeyOf = ({ key, step }: TrainState<Tensor>, before: Accumulated<Tensor> | undefined): Tensor => {
   const own = foldIn(foldIn(foldIn(key, step), 2), axisIndex(dataAxis));
   return before === undefined ? own : foldIn(own, before.parts);
@@ -149,7 +152,7 @@ const drawKeyOf = ({ key, step }: TrainState<Tensor>, before: Accumulated<Tensor
 /**
  * Computes loss, gradients and statistics of one part.
  *
- * @param collector Makes the collector of statistics from the job's collector.
+ * @param collector Maps the job's statistics collector to the collector to use.
  */
 const partGradients = (
   parts: Parts,
@@ -184,7 +187,9 @@ const partGradients = (
   return { loss, next, gradients, statistics };
 };
 
-/** Computes one part of a rank's batch, except the last part: no message is sent, and no parameter changes. Traced. */
+/**
+ * Computes a part of a rank's batch other than the last part. Exchanges no gradients and changes no parameters. Traced.
+ */
 export const accumulate =
   (parts: Parts, mode: CurvatureMode) =>
   (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>): Accumulated<Tensor> => {
@@ -211,8 +216,8 @@ export const needsWhole = ({ model, accumulate: numParts }: Pick<Parts, "model" 
   numParts > 1 && model.needsWhole === true;
 
 /**
- * Computes the facts about the whole batch that the parts of a rank's batch need, from the earlier parts and the next
- * part. Traced. Only those nodes of the model's forward pass are computed that the results depend on.
+ * Computes the facts about the whole batch that all parts of a rank's batch need: adds the facts of one part to
+ * `before`. Traced. Computes only the nodes of the model's forward pass that the results depend on.
  *
  * @param before Accumulated results of the earlier parts.
  */
@@ -230,12 +235,12 @@ export const lookAhead =
   };
 
 /**
- * Computes this rank's loss and gradients with the given parameters, and the model's next statistics, as means over the
- * ranks.
+ * Computes loss and gradients for the given parameters, and the next model state. Loss and model state are means over
+ * the ranks. Gradients are this rank's gradients; the mean over the ranks is the gradient of the loss.
  *
  * @param params All parameters of the model. Gradients are computed for the trained parameters only.
- * @param mode Whether statistics of layers are gathered, as means over parts and ranks.
- * @param inputs If it contains earlier parts, loss, gradients and statistics cover all parts.
+ * @param mode Unless "keep", layer statistics are gathered, as means over parts and ranks.
+ * @param inputs With earlier parts in `before`, loss, gradients and statistics cover all parts.
  */
 export const lossAndGradients = (
   parts: Parts,
@@ -262,8 +267,8 @@ export const lossAndGradients = (
           { loss: own.loss, gradients: own.gradients },
         );
   const modelAfter = joinedState(parts, from.state, next, before);
-  // Each rank has processed different samples, or different positions of the samples. The mean of the statistics keeps
-  // the state equal on all ranks.
+  // Each rank has processed different samples, or different positions of the same samples. The mean keeps the model
+  // state equal on all ranks.
   const [meanLoss, modelState] = inPhase("communication", () =>
     scope("mean-loss", () => meanOverRanks([loss, modelAfter] as const, everyRankAxis(mesh))),
   );
@@ -287,8 +292,8 @@ export const lossAndGradients = (
 export const inUpdateScope = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));
 
 /**
- * Scales gradients so that their mean over the ranks with the same shard is the gradient of the mean loss of all ranks.
- * A shard receives gradients from the losses of all ranks that share the complete parameter.
+ * Scales gradients so that the mean over the ranks with the same shard is the gradient of the mean loss over all ranks.
+ * Without scaling, the gradient of a shard is a sum over the losses of all ranks that share the parameter.
  */
 const scaleToMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
   mapTree(gradients, (gradient: Tensor, path) => {
@@ -297,9 +302,8 @@ const scaleToMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
   });
 
 /**
- * Computes means over the ranks in one message, because the cost of small tensors is determined by the number of
- * messages. Tensors that are not f32, such as the ranks of experts, are equal on all ranks and remain unchanged: see
- * `requireSharedState`.
+ * Computes means over the ranks in one message, because latency dominates for small tensors. Tensors that are not f32,
+ * such as expert slots, are equal on all ranks and remain unchanged, see `requireSharedState`.
  */
 const meanOverRanks = <T>(tree: T, axis: string): T => {
   const { leaves, structure } = flattenTree<Tensor>(tree);

@@ -5,7 +5,7 @@ import { axisSize, constantOf } from "@skein/tensor-core/backend";
 
 /** Split of a batch over ranks, and over parts of a rank. */
 export interface BatchSplit {
-  /** Mesh axis over which the batch is split: all ranks. */
+  /** Mesh axis over which the batch is split. Covers all ranks. */
   readonly axis: string;
   /** Number of parts that each rank computes one after the other. */
   readonly numParts: number;
@@ -26,18 +26,18 @@ export const splitOf = ({
 /**
  * Returns the number of unmasked rows in this part of a batch, f32 scalar. Traced.
  *
- * @returns undefined if the number is a constant, which is equal in each part.
+ * @returns undefined if the loss has no row sum, or if the number is a constant and therefore equal in all parts.
  */
 export const countOfPart = ([, , rowSum]: LossResult<unknown>): Tensor | undefined =>
   rowSum === undefined || constantOf(rowSum.count) !== undefined ? undefined : stopGradient(rowSum.count);
 
 /**
- * Computes the contribution of a part to a rank's loss. A rank's loss is the sum of the contributions of its parts. The
- * mean loss of the ranks is the loss of the whole batch, `Σ sum / Σ count` plus the mean of the auxiliary terms.
- * Traced. If all rows of the batch are masked, the result and its gradient are 0.
+ * Computes the contribution of a batch part to the rank's loss. Traced. The contributions of all parts add up to the
+ * rank's loss. The mean over the ranks is the loss of the whole batch: `Σ sum / Σ count` plus the mean of the auxiliary
+ * terms. If all rows of the batch are masked, the quotient and its gradient are 0.
  *
- * @param rankCount Number of unmasked rows in all parts of this rank, f32 scalar. Default: the number in this part,
- * which is then the only part. Cost: an all-reduce of one number, unless the count is a constant.
+ * @param rankCount Number of unmasked rows in all parts of this rank, f32 scalar. Default: the number in this part, for
+ * a batch with a single part. Cost: an all-reduce of one number, unless the count is a constant.
  */
 export const lossOfPart = (
   result: LossResult<unknown>,

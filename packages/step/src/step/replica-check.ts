@@ -13,14 +13,17 @@ export interface Drift {
   readonly differing: readonly number[];
 }
 
-/** Returns a digest of 16 hexadecimal digits. A fast hash, because the check detects faults, not forgery. */
+/**
+ * Returns a digest of 16 hexadecimal digits. A short digest is sufficient, because the check detects faults, not
+ * forgery.
+ */
 const digestOf = (...parts: readonly (string | Uint8Array)[]): string => {
   const hash = createHash("blake2b512");
   for (const part of parts) hash.update(part);
   return hash.digest("hex").slice(0, 16);
 };
 
-/** Computes a digest of each array, after reading it back from the device. */
+/** Reads arrays back from the device, and returns one digest per array. */
 const digestsOf = async (backend: Backend, arrays: Iterable<DeviceArray>): Promise<string[]> => {
   const digests: string[] = [];
   for (const array of arrays) digests.push(digestOf((await backend.download(array)).bytes()));
@@ -73,8 +76,8 @@ export const causesOfDrift: string =
  * residuals, which belong to single ranks. Each rank reads its state back from the device and computes digests; only
  * digests are sent.
  *
- * @param layout Layout of the state. A shard is compared between the ranks that have the same shard. A slice has no
- * replica, so it is not compared.
+ * @param layout Layout of the state. A shard is compared between the ranks that have the same shard. Slices have no
+ * replicas and are not compared.
  * @param places Coordinates of the ranks along the mesh axes, in rank order.
  * @returns a function that all ranks must call after the same step. It throws a RunError that names tensors and ranks,
  * on all ranks.

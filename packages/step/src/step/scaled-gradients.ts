@@ -29,8 +29,9 @@ export interface LossContext {
 type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readonly next: unknown }, gradients: unknown];
 
 /**
- * Returns a function that computes this part's contribution to the loss of a rank, and its gradients with respect to
- * the trained parameters. Both are multiplied by the loss scale. Depends only on its arguments.
+ * Returns a function that computes a part's contribution to the rank's loss, and the gradients with respect to the
+ * trained parameters. The differentiated value, and so the gradients, are multiplied by the loss scale. The function
+ * depends only on its arguments.
  */
 export const scaledGradients =
   (model: AnyModel, split: BatchSplit) =>
@@ -47,6 +48,6 @@ export const scaledGradients =
       return [factor === undefined ? loss : multiply(loss, factor), { loss, next: result[1] }] as const;
     })(trained);
 
-/** Converts an optional tensor of a tree, in which an empty list means absent, to a tensor or undefined. */
+/** Returns an optional tensor of a tree; undefined for an empty list, which marks an absent tensor. */
 const leafOrUndefined = (leaf: Tensor | readonly []): Tensor | undefined =>
   Array.isArray(leaf) ? undefined : (leaf as Tensor);

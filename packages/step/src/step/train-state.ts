@@ -49,7 +49,7 @@ import { parameterGroups } from "../building/parameter-groups.ts";
 import { type SlicedLeaf, slicedLeaves } from "../building/sharded-optimizer.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 
-/** Complete state of a run. Each step transforms this tree, and checkpoints save it. */
+/** Complete state of a run: a tree that each step transforms, and that checkpoints save. */
 export interface TrainState<Leaf> {
   /** All parameters of the model, including frozen parameters. */
   readonly params: unknown;
@@ -61,32 +61,32 @@ export interface TrainState<Leaf> {
    * has no averages.
    */
   readonly average: unknown;
-  /** State of the loss scale, with f16 matrix products. Empty otherwise. */
+  /** State of the loss scale. Empty unless matrix products are computed in f16. */
   readonly lossScale: unknown;
   /** State of compressors, per bucket. Different on each rank. */
   readonly residuals: readonly unknown[];
   /**
-   * Gradients that have not yet been applied to the parameters, per bucket, with `overlap: dear`. Different on each
-   * rank. Empty otherwise.
+   * Gradients that have not yet been applied to the parameters, per bucket. Different on each rank. Empty unless
+   * `overlap: dear`.
    */
   readonly pending: readonly unknown[];
-  /** Whether `pending` contains the gradients of a step, u32 scalar, 1 or 0, with `overlap: dear`. Empty otherwise. */
+  /** Whether `pending` contains the gradients of a step, 1 or 0, u32 scalar. Empty unless `overlap: dear`. */
   readonly due: Leaf | [];
-  /** Random key, u32 [2], constant: each step folds in its step number. */
+  /** Random key of the run, u32 [2]. Each step folds its step number into the key. */
   readonly key: Leaf;
   /** Number of completed steps, u32 scalar. */
   readonly step: Leaf;
 }
 
-/** Components of a job, from which its steps are built. */
+/** Components from which the steps of a job are built. */
 export interface Parts extends Freezing {
   readonly model: AnyModel;
   readonly optimizer: GradientTransformation<unknown>;
   /** Returns the learning rate of the next update, from the optimizer's state. Traced. */
   readonly learningRateOf: (optimizerState: unknown) => Tensor;
   /**
-   * Returns the compressor of a step. `updates` is the number of updates made before the step. All compressors have the
-   * same state.
+   * Returns the compressor of a step. `updates` is the number of updates made before the step. All compressors share
+   * one state.
    */
   readonly compressorAt: (updates: number) => Aggregator;
   readonly buckets: BucketPlan;
@@ -129,8 +129,8 @@ export const stepKindAt = ({ compressorAt, curvature }: Parts, updates: number):
 });
 
 /**
- * Assigns buckets to priorities: two alternating lanes, or four lanes by quarters of the model, first layers first.
- * Buckets are ordered as their gradients become ready, last layers first.
+ * Returns the priority of each bucket. "spread": 0 and 1 in turn. "forward": 0 to 3 by quarters of the model, highest
+ * for the first layers. Buckets are in the order in which gradients become ready, last layers first.
  */
 const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
   Array.from({ length: numBuckets }, (_, i) => {
@@ -161,9 +161,9 @@ export interface PartsInput {
   readonly totalSteps: number;
   /** Number of steps by which the learning rate is ahead, as returned by `scheduleOffsetOf`. Default: 0. */
   readonly scheduleOffset?: number | undefined;
-  /** Specs of the fields of a sample. Layers are found by tracing a step on a batch of such samples. */
+  /** Specs of the fields of a sample. To find the layers, a step is traced on a batch with these specs. */
   readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };
-  /** Components made by modules of the job. Absent: none. */
+  /** User-defined components. Absent: the job names none. */
   readonly own?: OwnParts | undefined;
 }
 
@@ -229,7 +229,7 @@ export const buildParts = (
 
 const keySpec: NdArray = randomKey(0);
 
-/** Returns the specs of the result of a traced function of a random key, without running the function. */
+/** Traces a function of a random key, and returns the specs of the function's result. */
 const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, coordinates: MeshCoordinates): T => {
   let result: T | undefined;
   trace(
@@ -243,7 +243,7 @@ const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, coordinates: MeshCoordin
   return result!;
 };
 
-/** Returns a function that computes the part of a state that depends on buckets, before the first step. Traced. */
+/** Returns a function that computes the initial values of the state fields that depend on buckets. Traced. */
 export const initExchangeState =
   (parts: Parts): ((key: Tensor) => Pick<TrainState<Tensor>, "residuals" | "pending" | "due">) =>
   (key) => {
@@ -305,21 +305,21 @@ const noPending = (
  */
 export const learnedParams = <Leaf>({ params, average }: TrainState<Leaf>): unknown => withParameters(params, average);
 
-/** Returns the specs of the state of a rank. @param coordinates Default: those of the first rank. */
+/** Returns the specs of a rank's state. @param coordinates Mesh coordinates of the rank. Default: the first rank. */
 export const stateSpecs = (
   parts: Parts,
   coordinates: MeshCoordinates = firstCoordinates(parts.mesh),
 ): TrainState<TensorSpec> => specsOf(initState(parts), parts.mesh, coordinates);
 
-/** Whether a leaf differs between ranks: residuals, and inverses of factors that only some ranks use. */
+/** Whether a leaf differs between ranks: a residual, or a factor inverse that only some ranks use. */
 const isOwn = (path: string): boolean => path.startsWith("residuals.") || /^optimizer(\.\d+)*\.own\./.test(path);
 
 /** Whether a leaf is a pending gradient. Pending gradients are applied before the state is saved. */
 const isPending = (path: string): boolean => path === "due" || path.startsWith("pending.");
 
 /**
- * Returns the sharding of the leaves of a state: of parameters, and of optimizer state with the structure of the
- * parameters.
+ * Returns the sharding of the leaves of a state. Optimizer state and averages are sharded like the parameter to which
+ * they belong.
  */
 export const stateSharding = (sharding: Sharding, params: unknown): Sharding => {
   const shardedPaths = leafPaths(params).filter((path) => sharding(path).length > 0);

@@ -18,7 +18,7 @@ export interface UpdateFigures {
 
 /**
  * Computes the gradient norm and learning rate of an update, f32 [2]; with the metrics of curvature, f32 [4]. Traced.
- * If the job clips gradients, the norm is computed only once, because equal nodes are merged.
+ * If the job also clips gradients, the norm is computed only once, because the compiler merges equal nodes.
  *
  * Cost: two flops and one read per parameter.
  * @param before State of the optimizer before the update.
@@ -42,10 +42,10 @@ export const updateFigures = (
 export const numUpdateFigures = ({ curvature }: Pick<Parts, "curvature">): number =>
   curvature?.hasFigures === true ? 4 : 2;
 
-/** Value of each metric if no update was made. A norm is never negative. */
+/** Value of each metric if no update was made. Distinguishable from a norm, which is never negative. */
 export const noUpdate = -1;
 
-/** Converts the values of `updateFigures`. @returns undefined for a step without an update. */
+/** Converts the values of `updateFigures` to an object. @returns undefined for a step without an update. */
 export const readFigures = ([gradientNorm, learningRate, curvature, sizeFactor]: readonly number[]):
   | UpdateFigures
   | undefined =>

@@ -14,7 +14,10 @@ import { type AnyModel, batchSpecs, type DataSet } from "./task.ts";
  */
 export type SampleKind = "classes" | "values" | "text" | "tree";
 
-/** Requires that each result has one row per sample. @throws ConfigError that names the first other result. */
+/**
+ * Requires that each result has one row per sample. @throws ConfigError that names the first result with another number
+ * of rows.
+ */
 const requireRows = (traced: Traced, count: number, predicts: DataSet["predicts"]): void => {
   const results = Object.entries(namedResults<TensorSpec>(resultSpecs(traced), predicts));
   const rule = `a sample is shown by its row of the outputs, so each output tensor must be [${count}, …] for a batch of ${count}`;
@@ -30,8 +33,8 @@ const requireRows = (traced: Traced, count: number, predicts: DataSet["predicts"
 };
 
 /**
- * Traces the forward pass of a model for one held-out sample: from parameters, state and inputs to the outputs. One
- * sample at a time, so that outputs depend neither on the rank's share of the samples nor on other samples of a batch.
+ * Traces the forward pass of a model for one held-out sample: from parameters, state and inputs to the outputs. With
+ * one sample at a time, outputs depend neither on the rank's share of the samples nor on other samples of a batch.
  *
  * @param weights Specs of parameters and state.
  * @throws ConfigError if the model has no forward pass, if the pass fails for one sample, or if its outputs do not have
