@@ -29,7 +29,7 @@ import { Interruption } from "./processes/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
-import { givenObject, isGivenObject } from "./modules/given-thing.ts";
+import { givenObject, isGivenObject } from "./modules/program-objects.ts";
 import {
   partDigest,
   partKeys,

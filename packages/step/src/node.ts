@@ -59,7 +59,7 @@ export {
   settledExperts,
 } from "./plans/experts-plan.ts";
 export { boundPlans, keptPlan, planBasis, type PlanWorld, wantedPlan } from "./plans/kept-plan.ts";
-export { idlePlacement } from "./plans/placed-anew.ts";
+export { idlePlacement } from "./plans/movable-experts.ts";
 export { savedPlan } from "./plans/saved-plan.ts";
 export { CompiledSteps, passesFor } from "./step/compiled-steps.ts";
 export { deferredPart } from "./step/deferred-step.ts";

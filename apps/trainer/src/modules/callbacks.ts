@@ -6,7 +6,7 @@ import { excerpt } from "@skein/tensor-core/backend";
 import type { Interruption } from "../processes/interruption.ts";
 import type { Callbacks, RunControl } from "./factories.ts";
 import type { Origin } from "./checked-optimizer.ts";
-import { givenName, givenObject, failWithoutProgram } from "./given-thing.ts";
+import { givenName, givenObject, failWithoutProgram } from "./program-objects.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import { userError } from "./user-error.ts";
 

@@ -3,7 +3,7 @@ import { type Job, meshOf, samplesAtOnce } from "@skein/job/node";
 import { inputsOf } from "@skein/models";
 import { type AnyModel, batchSpecs, type TrainingData, type Weights } from "@skein/step/node";
 import { formatShape, Tensor, trace } from "@skein/tensor-core";
-import { givenName } from "./given-thing.ts";
+import { givenName } from "./program-objects.ts";
 import { moduleName } from "./load-module.ts";
 
 /** Returns the name of a job's model in errors. */

@@ -19,8 +19,8 @@ const ownSources = (
 ): (Source | undefined)[] => {
   const found: (Source | undefined)[] = [];
   for (const { id, op, inputs, params } of graph.nodes) {
-    const { isAlike, role } = operators[op] ?? {};
-    const isShared = isAlike === true && shared.includes(params["axis"] as string);
+    const { isReplicated, role } = operators[op] ?? {};
+    const isShared = isReplicated === true && shared.includes(params["axis"] as string);
     found[id] =
       role === "position"
         ? "the number of its rank"

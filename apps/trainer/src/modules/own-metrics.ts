@@ -7,7 +7,7 @@ import { flattenTree, Tensor } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
 import { refuse, requireRatios } from "./checked-model.ts";
 import { checkedMetrics } from "./checked-metrics.ts";
-import { givenName, failWithoutProgram } from "./given-thing.ts";
+import { givenName, failWithoutProgram } from "./program-objects.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import type { ProgramParts } from "./program-parts.ts";
 import { callOwn } from "./user-error.ts";

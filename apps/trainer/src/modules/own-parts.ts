@@ -4,7 +4,7 @@ import { buildLearningRate, type OwnParts, type ScheduledSteps, scheduleStepsOf 
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
 import type { ScheduleContext } from "./factories.ts";
-import { failWithoutProgram } from "./given-thing.ts";
+import { failWithoutProgram } from "./program-objects.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import type { ProgramParts } from "./program-parts.ts";
 

@@ -6,7 +6,7 @@ import type { Mesh, Schedule, Tensor } from "@skein/tensor-core";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
 import type { CompressionContext, OptimizerContext, OwnMetrics, ScheduleContext } from "./factories.ts";
-import { givenName, givenObject } from "./given-thing.ts";
+import { givenName, givenObject } from "./program-objects.ts";
 import { checkedMetrics } from "./checked-metrics.ts";
 import { definitionOf } from "./define.ts";
 import { recorded, type Recording, replayed, type TracedFunction } from "./recordings.ts";

@@ -28,7 +28,7 @@ import {
 } from "@skein/step/node";
 import { augmentationFault } from "../modules/checked-augmentation.ts";
 import { checkedData } from "../modules/checked-data.ts";
-import { failWithoutProgram } from "../modules/given-thing.ts";
+import { failWithoutProgram } from "../modules/program-objects.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
 
 const findImagesOf = async (job: DecodedJob): Promise<FoundImages> => {

@@ -13,7 +13,7 @@ import {
 } from "@skein/step/node";
 import { elementCount } from "@skein/tensor-core";
 import { checkedModel } from "../modules/checked-model.ts";
-import { failWithoutProgram } from "../modules/given-thing.ts";
+import { failWithoutProgram } from "../modules/program-objects.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
 import type { ProgramParts } from "../modules/program-parts.ts";
 import { withOwnMetrics } from "../modules/own-metrics.ts";

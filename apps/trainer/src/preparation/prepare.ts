@@ -31,7 +31,7 @@ import { buildModel } from "./build-model.ts";
 import { requireValues } from "./sample-values.ts";
 import { requireDeclared, requireElementwise, requireStateByParameter, sharesOut } from "../modules/elementwise.ts";
 import { requireSharedState } from "../modules/model-state.ts";
-import { givenName } from "../modules/given-thing.ts";
+import { givenName } from "../modules/program-objects.ts";
 import { moduleName } from "../modules/load-module.ts";
 import { dataDigest } from "../modules/data-digest.ts";
 import { loadOwnParts } from "../modules/own-parts.ts";

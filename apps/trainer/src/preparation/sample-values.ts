@@ -1,7 +1,7 @@
 import type { Job } from "@skein/job/node";
 import type { AnyModel, TrainingData } from "@skein/step/node";
 import { requireLabels, requireTokens } from "../modules/checked-values.ts";
-import { givenName } from "../modules/given-thing.ts";
+import { givenName } from "../modules/program-objects.ts";
 import { moduleName } from "../modules/load-module.ts";
 
 /** Returns the name of a job's data for error messages. Undefined if a loader already checks labels and tokens. */

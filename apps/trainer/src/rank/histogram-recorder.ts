@@ -32,7 +32,7 @@ export interface HistogramInput {
   /** Output folder of the run; requests for histograms are files in this folder. */
   readonly output: string;
   /** Called on rank 0 with the histograms. @param step Number of completed steps. */
-  readonly told: (step: number, parameters: readonly ParameterHistograms[]) => void;
+  readonly recorded: (step: number, parameters: readonly ParameterHistograms[]) => void;
   readonly remark: (text: string) => void;
 }
 
@@ -136,7 +136,7 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
       ]);
       if (rank > 0) return;
       const gradientsByPath = new Map(trained.map((path, i) => [path, found[paths.length + i]!]));
-      input.told(
+      input.recorded(
         live.done,
         paths.map((path, i) => ({
           path,

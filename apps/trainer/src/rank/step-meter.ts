@@ -66,7 +66,7 @@ export class StepMeter {
   }
 
   /** Runs work between two steps. The work is excluded from the costs of both steps. */
-  async apart(work: () => Promise<void>): Promise<void> {
+  async exclude(work: () => Promise<void>): Promise<void> {
     const { waitClock, world } = this.input;
     const [milliseconds, waited, allToAll, sent] = [
       performance.now(),

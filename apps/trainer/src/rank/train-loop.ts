@@ -141,7 +141,7 @@ const openLoop = (initial: DeviceState, run: RankRun): Loop => {
             rank,
             steps,
             output: run.output,
-            told: (step, parameters) => report.histograms(step, parameters),
+            recorded: (step, parameters) => report.histograms(step, parameters),
             remark: (text) => report.remark(text),
           }),
     requireReplicas: replicaCheck(backend, world, parts, coordinates),
@@ -162,7 +162,7 @@ const reportRemarks = (initial: DeviceState, { job, parts, report }: RankRun): v
 /** Records histograms before a step, if due. The step time does not include the time for histograms. */
 const recordHistograms = async ({ histograms, state, meter }: Loop, run: RankRun, batch: object): Promise<void> => {
   if (histograms === undefined || !(await histograms.isDue(state.done))) return;
-  await meter.apart(() =>
+  await meter.exclude(() =>
     spanned(run.trace?.recorder, { name: `histograms after step ${state.done}`, track: "host" }, () =>
       histograms.before(state, batch),
     ),

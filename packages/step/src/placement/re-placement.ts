@@ -16,7 +16,7 @@ import type { DeviceState, Parts } from "../step/train-state.ts";
 import { type ExpertLayer, expertLayersOf, leavesAt } from "./expert-layers.ts";
 import { ExpertMover } from "./expert-mover.ts";
 import { planSlots, type PlannedSlots } from "./plan-places.ts";
-import { movableExperts } from "../plans/placed-anew.ts";
+import { movableExperts } from "../plans/movable-experts.ts";
 import { routingProbe } from "./routing-probe.ts";
 
 export interface RePlacementInput {

@@ -5,7 +5,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
 import { type CurvaturePlan, curvaturePlanSchema, isCurvaturePlanned } from "./curvature-plan.ts";
 import { type ExpertsPlan, expertsPlanSchema, isExpertsPlanned, isExpertsPlanFor } from "./experts-plan.ts";
-import { isMoveWeighed } from "./placed-anew.ts";
+import { isMoveWeighed } from "./movable-experts.ts";
 import {
   type ExpertSchedulePlan,
   expertSchedulePlanSchema,

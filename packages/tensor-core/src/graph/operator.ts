@@ -132,7 +132,7 @@ export interface OperatorFacts<P extends Params = Params> {
    */
   readonly runsProgram?: boolean;
   /** Whether the result of the collective is equal on all ranks along the axis. */
-  readonly isAlike?: boolean;
+  readonly isReplicated?: boolean;
   /**
    * Properties of a ragged collective, whose second operand is the number of rows to send. Absent: not a ragged
    * collective.

@@ -9,7 +9,7 @@ import { collective, leadingRows } from "./shared/collective.ts";
  */
 export const allGatherOperator: Operator = collective({
   name: "all-gather",
-  isAlike: true,
+  isReplicated: true,
   result: (input, { axisSize }) => ({
     dtype: input.dtype,
     shape: [leadingRows("all-gather", input) * axisSize, ...input.shape.slice(1)],

@@ -15,7 +15,7 @@ export type AllReduceParams = CollectiveParams & {
  */
 export const allReduceOperator: Operator = collective<AllReduceParams>({
   name: "all-reduce",
-  isAlike: true,
+  isReplicated: true,
   mayOverwrite: () => true,
   dtypes: reducible,
   result: (input) => input,

@@ -13,7 +13,7 @@ export type BroadcastParams = CollectiveParams & {
  */
 export const broadcastOperator: Operator = collective<BroadcastParams>({
   name: "broadcast",
-  isAlike: true,
+  isReplicated: true,
   result: (input) => input,
   world: (ranks, { root }) => ranks.map(() => ranks[root]!.data.slice()),
   vjp: ({ cotangents: [g], params: { axis, root, priority } }) => [reduceToRoot(g!, axis, root, { priority })],
