@@ -1,9 +1,9 @@
-// Builds the WebAssembly of all packages if it is missing or older than its source. This is the first step of `pnpm
-// start`. turbo decides what to build; its output is shown only on failure.
+// Builds the WebAssembly of all packages if it is missing or older than its source. This is the first step of
+// `pnpm start`. turbo decides what to build. The output of turbo is shown only on failure.
 import { spawn } from "node:child_process";
 import { repository } from "./repository.ts";
 
-/** Time in milliseconds before progress is shown. An up-to-date build is recognized faster. */
+/** Time in milliseconds after which progress is shown. If the build is up to date, turbo ends earlier. */
 const quietMilliseconds = 3000;
 const lineMilliseconds = 15_000;
 

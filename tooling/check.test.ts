@@ -25,15 +25,14 @@ test("fails for a command that does not exist or is killed", async () => {
 });
 
 test("ends the command's child processes on a timeout", async () => {
-  // The grandchild process keeps the pipe open: if only the child is ended, the test waits a minute for the pipe to
-  // close.
+  // The grandchild keeps the pipe open. If only the child were ended, the test would wait a minute until the pipe
+  // closes.
   const program = `require("node:child_process").spawn("sleep", ["60"], { stdio: "inherit" }); setInterval(() => {}, 1000)`;
   expect(await run(node(program), { seconds: 1 })).toEqual({ code: 124, output: "\nstill running after 1 s" });
 }, 30_000);
 
 test("ends the running command when the process is asked to end", async () => {
-  // With `show`, the command inherits the pipe, which closes when the command ends. If nothing ends the command, that
-  // takes a minute.
+  // With `show`, the command inherits the pipe, which closes when the command ends: after a minute, unless it is ended.
   const check = new URL("check.ts", import.meta.url).href;
   const command = node(`console.log("begun"); setTimeout(() => {}, 60_000)`);
   const program = `import { run } from ${JSON.stringify(check)}; await run(${JSON.stringify(command)}, { show: true })`;

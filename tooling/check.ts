@@ -26,9 +26,9 @@ export interface RunOptions {
 }
 
 /**
- * Runs a command to its end, with Node 24 and the workspace's tools on PATH. A timeout ends the command and all
- * processes started by it, forcibly after 5 s, and returns code 124. If this process is ended first, it ends these
- * processes as well.
+ * Runs a command to its end, with Node 24 and the workspace's tools on PATH. After a timeout, the command and all
+ * processes that it started are ended, by force after 5 s, and the code is 124. If this process is ended first, it ends
+ * these processes as well.
  */
 export const run = async (
   [program, ...args]: readonly string[],
@@ -57,7 +57,7 @@ export const run = async (
   return { code: exitCode ?? 1, output: exitCode === undefined ? `${output}${shortMessage ?? ""}` : output };
 };
 
-/** Runs a command as one check, which passes if the exit code is 0. */
+/** Runs a command as a check, which passes if the exit code is 0. */
 export const commandCheck = async (
   name: string,
   command: readonly string[],

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repository } from "./repository.ts";
 
-const columns = 120; // the formatter checks code
+const columns = 120; // the formatter limits code to the same width
 
 /**
- * Returns the lines of a document outside of its examples. Table rows, and links or code spans that are alone on a
- * line, cannot be broken and are replaced by empty lines.
+ * Returns the lines of a document without examples. Lines that cannot be broken are replaced by empty lines: table
+ * rows, and lines with a single link or code span.
  */
 const proseOf = (text: string): readonly string[] =>
   text
@@ -16,8 +16,8 @@ const proseOf = (text: string): readonly string[] =>
     .map((line) => (/^\s*(\||<|!\[|\(?`[^`]+`[).,:]*$)/.test(line) ? "" : line));
 
 /**
- * Whether a line is a comment that can be broken. Table rows, formulas that start with an absolute value, and examples
- * cannot be broken.
+ * Whether a line is a comment that can be wrapped. Table rows, formulas that start with an absolute value, and examples
+ * cannot be wrapped.
  */
 const isComment = (line: string): boolean =>
   /^\s*(\*|\/\/|\/\*\*)\s+(?!\||\{|@example)/.test(line) && !line.startsWith("**");

@@ -21,7 +21,7 @@ test.each([
   expect(subjectFault(subject)).toContain(fault);
 });
 
-// Last commit before this rule was introduced.
+// Last commit before the rule for subjects was introduced.
 const base = "a2906286dfea";
 
 test("subjects of commits name an area and are imperative", (context) => {

@@ -1,12 +1,14 @@
 const maxColumns = 72;
 
-/** Verbs whose base form ends like a third person, a past tense or a participle. */
+/**
+ * Verbs whose base form looks like a third person, a past tense or a participle, such as "process", "feed" or "bring".
+ */
 const baseForms =
   /^(?:access|address|bring|compress|discuss|embed|exceed|express|feed|focus|need|pass|press|process|proceed|seed|shed|speed|string|suppress|toss)$/;
 
 /**
- * Returns the fault of a commit subject. Undefined if the subject is valid. A subject must name an area, and say in the
- * imperative what the commit does, such as "collectives: resume links after a cut".
+ * Returns the fault of a commit subject. Undefined if the subject is valid. A subject must name an area, and describe
+ * the change in the imperative, such as "collectives: resume links after a cut".
  */
 export const subjectFault = (subject: string): string | undefined => {
   if (subject.length > maxColumns) return `has ${subject.length} characters; use at most ${maxColumns}`;

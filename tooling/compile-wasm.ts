@@ -1,8 +1,8 @@
-// Compiles assembly/ of the package in the working folder, once for each given build, and writes each build as a module
-// with its bytes in base64, so that the package needs neither file access nor fetch to load it. Run by `turbo run
-// build:wasm`; outputs are not committed.
+// Compiles assembly/ of the package in the working folder, once for each given build. Writes each build as a TypeScript
+// module with the bytes in base64, so that the package can load the build without file access or fetch.
+// `turbo run build:wasm` runs this program; outputs are not committed.
 //
-//   node ../../tooling/compile-wasm.ts NAME=FEATURE,FEATURE …
+// node ../../tooling/compile-wasm.ts NAME=FEATURE,FEATURE …
 //
 // Memory is imported; it is shared if `threads` is among the features.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,12 +11,12 @@ import asc from "assemblyscript/asc";
 
 const folder = process.cwd();
 
-/** Section id of a data section, which is copied into memory when a module is instantiated. */
+/** Section id of a data section. The content of a data section is copied into memory when a module is instantiated. */
 const dataSection = 11;
 
 /**
- * Returns the section ids of a module. A section consists of a byte with its id, its length as a variable-length
- * integer, and its content.
+ * Returns the section ids of a WebAssembly module. A section consists of an id byte, the length as a variable-length
+ * integer, and the content.
  */
 const sectionsOf = (wasm: Uint8Array): number[] => {
   const kinds: number[] = [];
@@ -59,7 +59,7 @@ const compile = async (name: string, features: readonly string[]): Promise<Uint8
   ]);
   if (error) fail(`${name}: build failed: ${error.message}\n${stderr.toString()}`);
   const bytes = readFileSync(join(folder, file));
-  // The caller may use all of the memory, so a data segment would overwrite its content.
+  // The caller may use the complete memory, so a data segment would overwrite data of the caller.
   if (sectionsOf(bytes).includes(dataSection))
     fail(`${name}: the build has a data segment; keep constants in code, or in memory that the caller provides`);
   return bytes;

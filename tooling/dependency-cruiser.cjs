@@ -1,8 +1,8 @@
 const { builtinModules } = require("node:module");
 
 /**
- * Allowed imports of each package (documented in the table in README.md). A package that is missing in this table fails
- * the check.
+ * Allowed imports of each package, documented in the table in README.md. A package that is missing here fails the
+ * check.
  */
 const packageGraph = {
   "tensor-core": [],
@@ -48,7 +48,7 @@ const packageGraph = {
 };
 
 /**
- * Additional allowed imports of tests and benchmarks, besides `testing` and `measuring`: a backend on which they run.
+ * Additional imports allowed in tests and benchmarks, besides `testing` and `measuring`: the backend on which they run.
  */
 const testGraph = {
   "gpu-kernels": ["cpu-kernels", "browser"],
@@ -170,8 +170,8 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    // Excludes files that tsup writes next to its configuration during a build, because they may be deleted before they
-    // are read.
+    // Excludes files that tsup writes next to its configuration during a build, because tsup may delete these files
+    // before they are read.
     exclude: { path: ["/dist/", "/src/generated/", "tsup\\.config\\.bundled_"] },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },

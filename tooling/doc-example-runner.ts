@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatWithOptions } from "node:util";
 
-/** Result of one example, which its process writes to the standard output as a line of JSON. */
+/** Result of an example. The process of the example writes the result to standard output as a line of JSON. */
 export interface ExampleResult {
   readonly index: number;
-  /** Lines that the example printed by `console.log`, with arrays as in `[1, 2]`. */
+  /** Lines printed by the example with `console.log`. Arrays are formatted as `[1, 2]`. */
   readonly lines: readonly string[];
-  /** Stack of the error that ended the example. Absent: the example did not throw. */
+  /** Stack of the error thrown by the example. Absent: the example did not throw. */
   readonly error?: string;
 }
 

@@ -4,9 +4,9 @@ import ts from "typescript";
 import { codeBlocks } from "./markdown.ts";
 import { repository } from "./repository.ts";
 
-/** A program in the doc comment of an export: a `ts` block of an `@example` tag. */
+/** An example program in the doc comment of an export: a `ts` block of an `@example` tag. */
 export interface DocExample {
-  /** Name of the export, or of the export whose member has the comment. */
+  /** Name of the export with the comment, or of the export that has the commented member. */
   readonly name: string;
   /** File with the comment, relative to the repository root. */
   readonly file: string;
@@ -15,7 +15,7 @@ export interface DocExample {
   readonly text: string;
 }
 
-/** Parses modules, each once. Paths are relative to the repository root. */
+/** Function that parses modules, each module once. Paths are relative to the repository root. */
 export type ModuleReader = (path: string) => ts.SourceFile;
 
 export const moduleReader = (): ModuleReader => {
@@ -56,7 +56,7 @@ const declaredNames = (node: ts.Statement): string[] => {
     : [];
 };
 
-/** Returns the declarations that a module exports, by its own statements or by statements that name another module. */
+/** Returns the declarations that a module exports, including exports from other modules. */
 export const exportedDeclarations = (file: string, read: ModuleReader): Declaration[] =>
   read(file).statements.flatMap((node): Declaration[] => {
     if (isExported(node)) return declaredNames(node).map((name) => ({ name, file, node }));
@@ -95,7 +95,7 @@ export const examplesOf = ({ name, file, node }: Declaration): DocExample[] => {
   return examples;
 };
 
-/** Identifiers that an example reads as values, without those that its own statements declare. */
+/** Returns the identifiers that an example reads as values but does not declare. */
 const freeNames = (source: ts.SourceFile): ReadonlySet<string> => {
   const names = new Set<string>();
   const visit = (node: ts.Node): void => {
@@ -110,7 +110,7 @@ const freeNames = (source: ts.SourceFile): ReadonlySet<string> => {
   return names;
 };
 
-/** Writes `import { a as b } from "m"` as a statement for the body of a function. Imports of types are dropped. */
+/** Converts `import { a as b } from "m"` to a statement for a function body. Type imports are removed. */
 const dynamicImport = (node: ts.ImportDeclaration): string => {
   const bindings = node.importClause?.namedBindings;
   const specifier = node.moduleSpecifier.getText();
@@ -123,9 +123,10 @@ const dynamicImport = (node: ts.ImportDeclaration): string => {
 };
 
 /**
- * Writes an example as the body of an async function with the parameter `console`.
+ * Converts an example to the body of an async function with the parameter `console`.
  *
- * @param doors Exported names that need no import, by import path; the first path that exports a name is used.
+ * @param doors Exported names that need no import, by import path. If several paths export a name, the first path is
+ * used.
  */
 export const functionBody = (text: string, doors: ReadonlyMap<string, ReadonlySet<string>>): string => {
   const source = ts.createSourceFile("example.ts", text, ts.ScriptTarget.Latest, true);
@@ -147,6 +148,6 @@ export const functionBody = (text: string, doors: ReadonlyMap<string, ReadonlySe
   return [...lines, ...own.map((node) => node.getFullText())].join("\n");
 };
 
-/** Returns the comments behind the `console.log` lines of an example: the lines that it should print. */
+/** Returns the expected output lines of an example, from the comments behind its `console.log` lines. */
 export const expectedLines = (text: string): string[] =>
   [...text.matchAll(/console\.log\(.*\);[ \t]*\/\/ (.*)$/gm)].map((match) => match[1]!);

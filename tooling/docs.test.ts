@@ -9,7 +9,9 @@ const pages = globSync(["*.md", "docs/**/*.md", "{packages,apps,examples}/*/READ
 }).sort();
 const read = (path: string): string => readFileSync(join(repository, path), "utf8");
 
-/** Returns the paths in backticks that are relative to the repository root. Names in capitals are placeholders. */
+/**
+ * Returns the paths in backticks that are relative to the repository root. Names in capitals are placeholders in paths.
+ */
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(/`((?:packages|apps|docs|tooling|benchmarks|examples|\.ci)\/[^`\s]*)`/g)]
     .map((match) => match[1]!)

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** Returns the cycles of a file tree, given the imports of each file. */
+/** Writes a file tree, given the imports of each file, and returns its import cycles. */
 const cyclesOf = (tree: Readonly<Record<string, readonly string[]>>): string[] => {
   for (const [path, imports] of Object.entries(tree)) {
     mkdirSync(join(root, dirname(path)), { recursive: true });

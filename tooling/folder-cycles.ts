@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import ts from "typescript";
 import { repository } from "./repository.ts";
 
-/** An import from one file of a package by another file. Paths are relative to the source folder of the package. */
+/** An import between two files of a package. Paths are relative to the source folder of the package. */
 interface Import {
   readonly from: string;
   readonly to: string;
@@ -21,7 +21,7 @@ const importsOf = (root: string, from: string): Import[] =>
     .map(({ fileName }) => ({ from, to: relative(root, join(root, dirname(from), fileName)) }))
     .filter(({ to }) => !to.startsWith(".."));
 
-/** Returns the deepest folder that contains both files, and the entries of this folder to which the files belong. */
+/** Returns the deepest folder that contains both files, and the two entries of this folder that contain the files. */
 const level = ({ from, to }: Import): { readonly folder: string; readonly entries: readonly [string, string] } => {
   const [a, b] = [from.split("/"), to.split("/")];
   let depth = 0;
@@ -29,13 +29,13 @@ const level = ({ from, to }: Import): { readonly folder: string; readonly entrie
   return { folder: a.slice(0, depth).join("/"), entries: [a[depth]!, b[depth]!] };
 };
 
-/** Imports between the entries of one folder. For each importing entry, one example per imported entry. */
+/** Imports between entries of a folder: importing entry → imported entry → an example. */
 type FolderImports = Map<string, Map<string, Import>>;
 
-/** Returns the shortest chain of imports from an entry back to the same entry. Undefined if there is none. */
+/** Returns the shortest chain of imports from an entry back to the same entry. Undefined if there is no such chain. */
 const cycleThrough = (start: string, imports: FolderImports): readonly Import[] | undefined => {
   const chains = new Map<string, readonly Import[]>([[start, []]]);
-  // A map iterates over entries added during the iteration, so this loop is a breadth-first search.
+  // Iteration over a map includes entries added during the iteration, so this loop is a breadth-first search.
   for (const [entry, chain] of chains)
     for (const [next, example] of imports.get(entry) ?? []) {
       if (next === start) return [...chain, example];
@@ -46,7 +46,7 @@ const cycleThrough = (start: string, imports: FolderImports): readonly Import[] 
 
 /**
  * Finds import cycles between the entries of each folder, at all levels below `root`. An entry is a file, or a
- * subfolder with all its files. Type-only imports count; imports of tests do not.
+ * subfolder with all its files. Type-only imports are included; imports by tests are not.
  *
  * @returns One line per folder with a cycle, with the imports of its shortest cycle.
  */

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(tree, { recursive: true }));
 
-/** Returns the names of the rules violated by a tree of files. */
+/** Writes a tree of files, and returns the names of the violated rules. */
 const broken = (files: Readonly<Record<string, string>>): string[] => {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(tree, path)), { recursive: true });

@@ -10,7 +10,7 @@ type Errors = readonly { readonly stack?: string; readonly message: string }[];
 
 const textsOf = (errors: Errors): string[] => errors.map(({ stack, message }) => stack ?? message);
 
-/** Writes each event of a test run to a file immediately. vitest's own JSON report is written only at the end. */
+/** Writes each event of a test run to a file immediately, whereas vitest's JSON report is written only at the end. */
 export class JournalReporter implements Reporter {
   private readonly path: string;
   private readonly began = new Map<string, number>();
@@ -44,7 +44,7 @@ export class JournalReporter implements Reporter {
   }
 
   onTestModuleEnd(module: TestModule): void {
-    // A failing hook is reported as an error of its suite, not of a test.
+    // vitest reports the error of a hook as an error of the suite, not of a test.
     const errors = [module, ...module.children.allSuites()].flatMap((suite) => textsOf(suite.errors()));
     const milliseconds = Math.round(performance.now() - (this.began.get(module.moduleId) ?? performance.now()));
     this.write({ at: "file-ended", file: fileOf(module), milliseconds, errors });

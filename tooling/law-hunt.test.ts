@@ -22,7 +22,7 @@ test("finds laws by their import of fast-check, also through other files, and by
 });
 
 test("reports the law that fails and its seed, and the command that repeats the failure", async () => {
-  // The folder is in a package that has fast-check.
+  // The folder is inside a package that depends on fast-check.
   const folder = mkdtempSync(join(repository, "packages/testing/node_modules/.hunt-"));
   try {
     const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);

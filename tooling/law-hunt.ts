@@ -10,9 +10,12 @@ import { readJournal } from "./stages/test-journal.ts";
 const limitSeconds = 7200;
 
 export interface HuntArguments {
-  /** Number of rounds, each with another seed. */
+  /** Number of rounds, each with a different seed. */
   readonly times: number;
-  /** Parts of paths; a law file is used if its path contains one of the parts. Empty: all law files. */
+  /**
+   * Substrings of paths. A law file is used if its path contains one of these substrings. Empty: all law files are
+   * used.
+   */
   readonly filters: readonly string[];
 }
 
@@ -35,11 +38,11 @@ export const parseHuntArguments = (args: readonly string[]): HuntArguments | str
   }
 };
 
-/** Whether a module or one of the modules that it imports by relative paths imports fast-check. */
+/** Whether a module imports fast-check, directly or through modules that it imports by relative paths. */
 const usesFastCheck = (path: string, known: Map<string, boolean>): boolean => {
   const before = known.get(path);
   if (before !== undefined) return before;
-  known.set(path, false); // ends cycles
+  known.set(path, false); // prevents infinite recursion in import cycles
   const text = existsSync(path) ? readFileSync(path, "utf8") : "";
   const found =
     text.includes('from "fast-check"') ||
@@ -48,7 +51,7 @@ const usesFastCheck = (path: string, known: Map<string, boolean>): boolean => {
   return found;
 };
 
-/** Returns the test files with laws: those that use fast-check, and those that are named `*laws*`. */
+/** Returns the test files with laws: files that use fast-check, and files named `*laws*`. */
 export const lawFiles = (filters: readonly string[] = []): string[] => {
   const known = new Map<string, boolean>();
   return globSync("{packages,apps,benchmarks,examples,tooling}/**/*.test.ts", {
@@ -63,16 +66,16 @@ export const lawFiles = (filters: readonly string[] = []): string[] => {
 /** A test that failed with a seed. */
 export interface FailedLaw {
   readonly file: string;
-  /** Name with the names of its suites, separated by " > ". Absent: the file failed outside of its tests. */
+  /** Test name after the names of its suites, separated by " > ". Absent: the file failed outside of its tests. */
   readonly law?: string;
   readonly detail: string;
 }
 
 /**
- * Runs test files once with a seed of all laws, and stops at the first failure.
+ * Runs test files once, with the same seed for all laws, and stops at the first failure.
  *
  * @param root Folder of vitest's configuration. Default: the repository.
- * @returns the failures: tests that ran at the same time may fail, too.
+ * @returns the failures. Tests that ran at the same time as the first failure may have failed, too.
  */
 export const huntRound = async (
   files: readonly string[],
@@ -103,7 +106,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Formats a failure: file, law and seed, the error, and the command that repeats the failure. */
 export const formatFailure = ({ file, law, detail }: FailedLaw, seed: number): string => {
-  // vitest matches `-t` with the names of suites and test joined by spaces.
+  // vitest matches `-t` against the names of suites and test, joined by spaces.
   const pattern = law?.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" > ", ".*");
   return [
     `failed with seed ${seed}: ${file}${law === undefined ? "" : `: ${law}`}`,

@@ -2,7 +2,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
  * Test files that take ten seconds or more, often because they compile shaders on a software adapter with a cold cache.
- * The files are small, so vitest, which sorts by size, would start them last.
+ * vitest sorts test files by size, so it would start these small files last.
  */
 export const longest: readonly string[] = [
   "packages/gpu-kernels/test/conformance.test.ts",
@@ -50,7 +50,10 @@ const rankOf = ({ moduleId }: TestSpecification): number => {
   return index === -1 ? longest.length : index;
 };
 
-/** Runs the slowest test files first, so that they do not run alone at the end. Other files keep vitest's order. */
+/**
+ * Starts the slowest test files first, so that they do not run at the end while other cores are idle. Other files
+ * remain in vitest's order.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b));

@@ -20,7 +20,7 @@ export const codeBlocks = (markdown: string): CodeBlock[] =>
     line: markdown.slice(0, index).split("\n").length,
   }));
 
-/** Replaces all text outside of code, fenced or in backticks, by the result of `change`. */
+/** Replaces text outside of fenced blocks and backticks by the result of `change`. */
 export const outsideCode = (markdown: string, change: (prose: string) => string): string => {
   const code = /^```.*?^```$|`+[^`]*`+/gms;
   let result = "";

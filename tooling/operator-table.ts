@@ -7,7 +7,7 @@ import { type DType, dtypes, flattenTree, type Graph, type Tensor, trace } from 
 import { operators } from "@skein/tensor-core/backend";
 import { repository } from "./repository.ts";
 
-/** Path of the page that contains the table, between two markers. */
+/** Path of the page with the table of operators. Two markers enclose the table. */
 export const tablePage = "packages/gpu-kernels/README.md";
 const [begin, end] = ["<!-- operators: begin -->", "<!-- operators: end -->"];
 
@@ -17,7 +17,8 @@ const backends: { readonly [name: string]: (graph: Graph) => readonly string[] }
 };
 
 /**
- * Whether an operator needs no row: it is executed by the executable itself, or expanded before a backend receives it.
+ * Whether an operator needs no row, because the executable runs the operator itself, or expands it before a backend
+ * receives it.
  */
 const withoutRows = (name: string): boolean =>
   ["input", "collective-start", "collective-done"].includes(name) || operators[name]!.collective !== undefined;
@@ -26,8 +27,8 @@ const graphOf = (row: ConformanceCase): Graph =>
   trace((...inputs: Tensor[]) => flattenTree<Tensor>(row.fn(...inputs)).leaves, row.inputs as never).graph;
 
 /**
- * Returns, for each operator and backend, the supported dtypes of the first operand, or of the result if there is no
- * operand. Determined by the conformance rows that compile.
+ * Returns the supported dtypes per operator and backend, according to the conformance cases that compile. The dtype is
+ * that of the first operand, or of the result if there is no operand.
  */
 export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: string]: readonly DType[] }> => {
   const found = new Map<string, { [backend: string]: Set<DType> }>();
@@ -50,7 +51,7 @@ export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: stri
   );
 };
 
-/** Returns the operators that a backend must run and that have no row in the table. */
+/** Returns operators that a backend must run but that have no row in the table. */
 export const missingOperators = (): string[] => {
   const found = supportedDtypes();
   return Object.keys(operators).filter((name) => !withoutRows(name) && !found.has(name));
@@ -66,7 +67,7 @@ export const operatorTable = (): string => {
   );
 };
 
-/** Returns the text of a page between the markers. */
+/** Returns the table in a page, which is the text between the markers. */
 export const printedTable = (page: string): string =>
   page.slice(page.indexOf(begin) + begin.length, page.indexOf(end)).trim();
 

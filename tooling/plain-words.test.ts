@@ -6,7 +6,8 @@ import { repository } from "./repository.ts";
 
 const doc = (text: string): Pick<Comment, "text" | "isDoc"> => ({ text, isDoc: true });
 
-// Comments of an earlier version that readers found hard. They ensure that the word list does not shrink unnoticed.
+// Comments of an earlier version that readers found hard. With these comments, the test ensures that the word list does
+// not shrink.
 test.each([
   "How buckets come about: said by the job, or come by measurements.",
   "So many operands are arguments; the others are the values.",
@@ -54,7 +55,7 @@ const b = \`/* beside */\`;
   ]);
 });
 
-// Two files are excluded: their text, comments too, identifies the recorded runs of a study.
+// Two files are excluded, because their text, including comments, identifies the recorded runs of a study.
 test("comments use the usual words of the field", () => {
   const files = globSync("{packages,apps,benchmarks,examples,tooling}/**/*.ts", { cwd: repository }).filter(
     (path) => !/node_modules|\/dist\/|\/generated\/|^benchmarks\/src\/moe\/layer\/(data|model)\.ts$/.test(path),

@@ -3,7 +3,10 @@ export interface Comment {
   readonly line: number;
   /** Whether the comment is a doc comment, `/** … *\/`. */
   readonly isDoc: boolean;
-  /** Text of the comment on one line, without code in backticks, links and examples. */
+  /**
+   * Text of the comment on a single line. Code in backticks, links and quotes is replaced by CODE; examples are
+   * removed.
+   */
   readonly text: string;
 }
 
@@ -51,11 +54,13 @@ const unusual: readonly (readonly [phrase: RegExp, usual: string])[] = [
   [/\b(?:is|are) nowhere\b/, "does not contribute"],
 ];
 
-/** Matches the beginning of a doc comment that names no value. */
+/** Matches the beginning of a doc comment that does not name a value. */
 const emptyBeginning =
   /^(?:What|Of|Where|Which|Whose|The same|So|(?:Most|Least)(?![ -](?:recently|squares|median))|Told|Those|None)\b/;
 
-/** Returns the faults of a text: each unusual phrase and, for a doc comment, an empty beginning. */
+/**
+ * Returns the faults of a comment: each unusual phrase and, for a doc comment, a beginning that does not name a value.
+ */
 export const unusualWords = ({ text, isDoc }: Pick<Comment, "text" | "isDoc">): string[] => [
   ...unusual.flatMap(([phrase, usual]) => {
     const found = new RegExp(phrase, "i").exec(text)?.[0];

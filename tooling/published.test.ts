@@ -28,7 +28,8 @@ test.each(folders)("%s describes its origin, topic and side effects in its manif
   const keywords = manifest["keywords"] as string[];
   expect(keywords.length).toBeGreaterThan(3);
   expect(keywords).toEqual([...new Set(keywords)].toSorted());
-  // A command has side effects; other published files have no side effects until a function is called.
+  // A command has side effects when it is imported. All other published files have no side effects until a function is
+  // called.
   const commands = Object.values((manifest["bin"] ?? {}) as Record<string, string>);
   expect(manifest["sideEffects"]).toEqual(commands.length === 0 ? false : expect.arrayContaining(commands));
 });

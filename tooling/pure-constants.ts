@@ -4,25 +4,28 @@ const isDeferred = (node: ts.Node): boolean => ts.isFunctionLike(node) || ts.isC
 
 const isCall = (node: ts.Node): boolean => ts.isCallExpression(node) || ts.isNewExpression(node);
 
-/** Whether an expression that is not a call may still run code, such as a getter, so that a bundler keeps it. */
+/**
+ * Whether an expression other than a call may run code, such as a getter, so that a bundler does not remove the
+ * expression.
+ */
 const mayCall = (node: ts.Node): boolean =>
   ts.isSpreadAssignment(node) ||
   ts.isSpreadElement(node) ||
   (ts.isPropertyAccessExpression(node) && !ts.isMetaProperty(node.expression)) || // `import.meta.url` has no getter
   ts.isElementAccessExpression(node);
 
-/** Whether `is` holds for a part of an expression that is evaluated together with the expression. */
+/** Whether `is` returns true for an expression or a part that is evaluated together with the expression. */
 const holds = (node: ts.Node, is: (part: ts.Node) => boolean): boolean =>
   !isDeferred(node) && (is(node) || ts.forEachChild(node, (child) => holds(child, is) || undefined) === true);
 
 /**
  * Marks each constant of a module as free of side effects, so that a bundler drops the constants that a program does
- * not use. `sideEffects: false` applies to whole modules, but a package built into one file is a single module.
- * Statements other than constants are unchanged.
+ * not use. `sideEffects: false` is not enough, because it applies to complete modules, and a package built into one
+ * file is a single module. Only declarations of constants are changed.
  *
  * @param text TypeScript source of the module.
- * @returns the text with `@__PURE__` before each call in the initializer of a constant; other code that may have side
- * effects is wrapped in such a call.
+ * @returns the text with `@__PURE__` before each call in the initializer of a constant. Other code that may have side
+ * effects is wrapped in a marked call.
  */
 export const markPureConstants = (text: string, file: string): string => {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);

@@ -2,18 +2,18 @@ import { join } from "node:path";
 import { repository } from "./repository.ts";
 
 /**
- * Environment in which processes and threads of tests, guides and examples start quickly: our TypeScript is loaded from
+ * Environment in which processes and threads of tests, guides and examples start quickly. Our TypeScript is loaded from
  * a compile cache, because stripping types and compiling take half of the time of a short run.
  */
 export const compiledOnce: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(repository, "node_modules/.cache/compiled"),
 };
 
-/** Node option that loads other packages in their built form, which is a few files instead of hundreds of modules. */
+/** Node option that loads packages in their built form, which has a few files instead of hundreds of modules. */
 export const asBuilt = "--conditions=skein-built";
 
 /**
- * Returns the environment for processes that can be configured only by environment variables.
+ * Returns environment variables for processes that cannot be configured by options.
  *
  * @param built Whether the packages have been built from their current sources.
  */

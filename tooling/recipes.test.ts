@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repository } from "./repository.ts";
 
-/** Example of a recipe: its name, and the identifiers that the code has for the example. */
+/** Existing example of a recipe: its name, and its identifiers in the code. */
 interface Example {
   readonly name: string;
   readonly identifiers: readonly string[];
 }
 
-/** Recipe of CONTRIBUTING.md. Paths contain the placeholders NAME and FAMILY. */
+/** A recipe in CONTRIBUTING.md. Paths contain the placeholders NAME and FAMILY. */
 interface Recipe {
   readonly title: string;
   readonly examples: readonly Example[];
@@ -47,7 +47,7 @@ const recipes = recipesOf(textOf("CONTRIBUTING.md"));
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** Pattern of the files that a path of a recipe names: the file itself, or all files of the folder. */
+/** Returns a pattern for the files of a path in a recipe: the file itself, or all files in the folder. */
 const filePattern = (path: string, { name }: Example): RegExp =>
   new RegExp(`^${escaped(path).replaceAll("NAME", escaped(name)).replaceAll("FAMILY", "[^/]+")}(?:$|/)`);
 
@@ -59,10 +59,10 @@ const mention = ({ name, identifiers }: Example): RegExp => {
   );
 };
 
-/** Examples with names that are also common words, so that a search for the name finds unrelated files. */
+/** Examples named by common words. For these examples, a search for the name would find unrelated files. */
 const commonWords: readonly string[] = ["text"];
 
-/** Files that mention an example although a newcomer does not need to edit them, by the name of the example. */
+/** Files that mention an example although a newcomer need not edit them, by example name. */
 const others: { readonly [example: string]: readonly (readonly [file: string, reason: string])[] } = {
   cumsum: [["packages/cpu-kernels/README.md", "prose about kernels that threads do not share"]],
   qsgd: [
@@ -102,8 +102,8 @@ const others: { readonly [example: string]: readonly (readonly [file: string, re
 };
 
 /**
- * Whether a recipe must name a file that mentions its example: source and documentation, except tests, results of
- * benchmarks and generated pages.
+ * Whether a recipe must name a file that mentions its example. True for source and documentation, except tests,
+ * benchmark results and generated pages.
  */
 const isSource = (path: string): boolean =>
   /^(apps|benchmarks|docs|packages|tooling)\/.*\.(ts|tsx|md)$/.test(path) &&
@@ -131,7 +131,7 @@ test("every recipe names an example, and files that exist for the example", () =
   expect(faults).toEqual([]);
 });
 
-/** Returns the files that mention an example, and that no recipe with this example names. */
+/** Returns the files that mention an example and are missing in all recipes with this example. */
 const unnamedFiles = (name: string): readonly string[] => {
   const own = recipes.flatMap(({ examples, paths }) =>
     examples.filter((example) => example.name === name).map((example) => ({ example, paths })),

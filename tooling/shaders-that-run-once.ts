@@ -1,7 +1,7 @@
 /**
- * Environment for Mesa's software driver. Tests and examples run each shader once or twice on little data, so the
- * compile time dominates. Without optimization, the compile time is a quarter; with vectors of 128 bits, it is 0.6 of
- * the time with 256 bits.
+ * Environment for Mesa's software driver that minimizes compile time, because tests and examples run each shader only
+ * once or twice on little data. Without optimization, the compile time is a quarter. With 128-bit vectors, the compile
+ * time is 0.6 of the time with 256-bit vectors.
  */
 export const shadersThatRunOnce: Readonly<Record<string, string>> = {
   GALLIVM_PERF: process.env["GALLIVM_PERF"] ?? "nopt",

@@ -3,7 +3,7 @@ import { repository } from "./repository.ts";
 import { buildSite, siteFolder } from "./site/build.ts";
 import { brokenLinks } from "./site/links.ts";
 
-// Implements `pnpm site`: builds the site, and prints its faults and the file to open.
+// Implements `pnpm site`: builds the site, and prints its faults and the path of its first page.
 const { warnings, undocumented } = await buildSite();
 const faults = [
   ...warnings,

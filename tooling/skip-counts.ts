@@ -3,8 +3,8 @@ import type { Check } from "./check.ts";
 const reasonOf = ({ name, detail }: Check): string | undefined => /\(skipped: (.*)\)/.exec(name)?.[1] ?? detail;
 
 /**
- * One line per file or tool with skipped checks: their number, and a reason if a check states one. Skips of one file
- * share a reason, such as missing hardware, or are tests that only the full run includes.
+ * Formats one line per file or tool with skipped checks: the number of skipped checks, and a reason if a check has one.
+ * Skips in the same file have the same cause, such as missing hardware, or are tests that only the full run includes.
  */
 export const skipCounts = (checks: readonly Check[]): string[] => {
   const byFile = Map.groupBy(

@@ -9,7 +9,7 @@ import { fullOnlyFiles, vitestStage } from "./stages/vitest.ts";
 
 interface Stage {
   readonly name: string;
-  /** Runs the stage. @param passed Returns whether a stage was run without a failure. */
+  /** Runs the stage. @param passed Returns whether a stage has run without failures. */
   run(passed: (stage: string) => boolean): Promise<Check[]>;
 }
 
@@ -22,8 +22,8 @@ const command = (name: string, line: string, seconds: number): Stage => ({
 const full = process.argv.includes("--full");
 const wanted = process.argv.slice(2).filter((word) => word !== "--full");
 
-// Rows run one after the other. The stages of a row run in parallel, as many at a time as there are cores, because most
-// of these tools use one core.
+// Rows run one after the other. The stages of a row run in parallel, up to the number of cores, because most tools use
+// one core.
 const order: readonly (readonly Stage[])[] = [
   [
     command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300),
@@ -58,7 +58,8 @@ const formatCheck = ({ name, status, detail }: Check): string =>
   `${status}: ${name}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`;
 
 /**
- * @param alone Whether no other stage writes to the terminal at the same time, so that the title can be printed first.
+ * @param alone Whether no other stage writes to the terminal at the same time, so that the title can be printed at the
+ * start.
  */
 const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly Check[]> => {
   const title = `\n── ${name}`;

@@ -3,12 +3,14 @@ import { basename, join } from "node:path";
 import type { Options } from "tsup";
 import { markPureConstants } from "./pure-constants.ts";
 
-/** Matches `new URL("./worker.ts", import.meta.url)`, by which sources refer to the file of a thread. */
+/** Matches `new URL("./worker.ts", import.meta.url)`, which sources use to refer to the file of a thread. */
 const threadFile = /new URL\(\s*"(\.{1,2}\/[^"]+\.ts)"\s*,\s*import\.meta\.url\s*,?\s*\)/g;
 
 const entryName = (path: string): string => basename(path, ".ts");
 
-/** Returns the files below `src` to which a `new URL` refers. Each becomes a separate entry in `dist`. */
+/**
+ * Returns the files below `src` to which a `new URL` refers. Each of these files becomes a separate entry in `dist`.
+ */
 const threadEntries = (source: string): Record<string, string> => {
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
     (path) => path.endsWith(".ts") && !path.endsWith(".test.ts"),
@@ -23,7 +25,7 @@ const threadEntries = (source: string): Record<string, string> => {
 
 /**
  * Returns the build settings of a published package: ESM only, with declarations, all files directly in `dist`. Files
- * of threads become separate entries, and the `new URL` that refers to them is rewritten.
+ * of threads become separate entries, and each `new URL` that refers to such a file is rewritten.
  *
  * @param bundled source folders of private packages with threads, which become part of the published package.
  */

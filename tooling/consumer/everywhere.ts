@@ -1,5 +1,5 @@
-// Uses our packages as a browser or Node program would. Compiled against the packed packages, with the settings of a
-// consumer.
+// Uses our packages as a program in a browser or in Node would. Compiled against the packed packages, with a consumer's
+// compiler settings.
 import { execute, createMemoryWorld, plainArithmetic, type CollectiveSchedule } from "@skein/collectives";
 import { ringAllReduce } from "@skein/collectives/algorithms";
 import { topKCompressor, withErrorFeedback } from "@skein/compressors";

@@ -1,4 +1,4 @@
-// Uses the parts of our packages that run only in Node.
+// Uses the exports of our packages that run only in Node.
 import { findBlas, openBlas } from "@skein/blas/node";
 import { createThreadWorld, joinWorld, type ThreadWorld } from "@skein/collectives/node";
 import { createSharedMemory } from "@skein/cpu-kernels";

@@ -1,5 +1,5 @@
-// A server that starts our threads and computes with them. Bundlers must support such a server. Prints one line per
-// package, including packages that fail.
+// A server that starts threads of our packages and computes with these threads. Bundlers must support such a server.
+// Prints one line per package, including packages that fail.
 import { createThreadWorld, joinWorld } from "@skein/collectives/node";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { textRecords } from "@skein/data";

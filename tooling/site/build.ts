@@ -20,16 +20,16 @@ import { nameOptions, takeCostAndSource } from "./comment-parts.ts";
 import { type Door, publishedDoors } from "./doors.ts";
 import { handWrittenPages, landingPage, pageText } from "./pages.ts";
 
-/** Output folder of the site, which can be opened locally or copied to a web server. */
+/** Output folder of the site. The site can be opened locally or copied to a web server. */
 export const siteFolder: string = join(repository, "dist/site");
 
-/** Faults found when the site was built. */
+/** Faults found while the site is built. */
 export interface SiteBuild {
-  /** Warnings: broken links, tags without effect, types in a signature that are not exported, and similar. */
+  /** Warnings of TypeDoc, such as broken links, tags without effect, and types in a signature that are not exported. */
   readonly warnings: readonly string[];
   /**
-   * Names of exports without a doc comment on the export or on each of its members, such as
-   * `@skein/data/node.loadText`.
+   * Names of exports, such as `@skein/data/node.loadText`, for which neither the export nor each of its members has a
+   * doc comment.
    */
   readonly undocumented: readonly string[];
 }
@@ -43,7 +43,7 @@ class WarningCollector extends Logger {
   }
 }
 
-/** Gives hand-written pages the paths of their source files: docs/guides/x.md becomes guides/x.html. */
+/** Gives each hand-written page the path of its source file: docs/guides/x.md becomes guides/x.html. */
 class FilePathRouter extends KindRouter {
   override getIdealBaseName(reflection: Reflection): string {
     const file = reflection.isDocument() ? reflection.project.files.getReflectionPath(reflection) : undefined;
@@ -55,10 +55,10 @@ class FilePathRouter extends KindRouter {
   }
 }
 
-/** Removes the title of a page, because the view of the page already shows the title. */
+/** Removes the title of a page, because the page layout already shows the title. */
 const withoutTitle = (text: string): string => text.replace(/^# .*\n+/, "");
 
-/** Names each module by its import path, and adds the README of its package. */
+/** Names each module by its import path, and attaches the README of its package. */
 const nameModules = (app: Application, project: ProjectReflection, doors: readonly Door[]): void => {
   const byFile = new Map(doors.map((door) => [normalizePath(join(repository, door.file)), door]));
   for (const module of project.getChildrenByKind(ReflectionKind.Module)) {
@@ -67,7 +67,7 @@ const nameModules = (app: Application, project: ProjectReflection, doors: readon
     module.name = door.name;
     const readme = join(door.folder, "README.md");
     if (!door.folder.startsWith("packages/") || module.readme !== undefined) continue;
-    // If a package has several import paths, its README is shown on the page of the first one.
+    // If a package has several import paths, the README is attached to the first path.
     if (doors.find(({ folder }) => folder === door.folder) !== door) continue;
     const path = normalizePath(join(repository, readme));
     project.files.registerReflectionPath(path, module);
@@ -98,7 +98,7 @@ const addPages = (app: Application, project: ProjectReflection): void => {
 const hasOwnComment = (reflection: DeclarationReflection): boolean =>
   reflection.hasComment() || reflection.getAllSignatures().some((signature) => signature.hasComment());
 
-/** Whether an export has a doc comment or, for a type such as the options of a function, each member has one. */
+/** Whether an export has a doc comment or, for a type such as function options, each member has a doc comment. */
 const isDocumented = (reflection: DeclarationReflection): boolean => {
   if (hasOwnComment(reflection)) return true;
   const declaration = reflection.type?.type === "reflection" ? reflection.type.declaration : reflection;
@@ -123,7 +123,7 @@ const withoutComment = (project: ProjectReflection): string[] =>
 
 /**
  * Builds the site: the reference of all package exports, from doc comments, and all hand-written pages. Types are not
- * checked here, because `tsc` checks them.
+ * checked, because `tsc` checks types.
  *
  * @throws Error if TypeDoc cannot read the sources.
  */
@@ -143,7 +143,7 @@ export const buildSite = async (out: string = siteFolder): Promise<SiteBuild> =>
     excludePrivate: true,
     readme: "none",
     router: "files",
-    // Does not use git, so that a copy of the sources builds the same pages.
+    // Git is disabled, so that a copy of the sources builds the same pages.
     disableGit: true,
     gitRevision: "main",
     sourceLinkTemplate: "https://github.com/skein-train/skein/blob/{gitRevision}/{path}#L{line}",
@@ -165,7 +165,8 @@ export const buildSite = async (out: string = siteFolder): Promise<SiteBuild> =>
     addPages(app, context.project);
     for (const { comment } of Object.values(context.project.reflections)) if (comment) takeCostAndSource(comment);
   });
-  // Only after this event, because TypeDoc matches `@param` tags with unnamed parameters.
+  // Names are set only after this event, because TypeDoc matches `@param` tags with unnamed parameters before the
+  // event.
   app.converter.on(Converter.EVENT_RESOLVE_END, (context) => nameOptions(context.project));
   const project = await app.convert();
   if (project === undefined) throw new Error(`the site cannot be built:\n${logger.lines.join("\n")}`);

@@ -3,8 +3,8 @@ import { type Comment, CommentTag, type ProjectReflection, ReflectionKind } from
 const parts = /\n(?=(?:Cost|Source): )/;
 
 /**
- * Converts `Cost: …` and `Source: …` at the end of our doc comments to separate tags. Each starts a new line, after any
- * tags, and TypeDoc treats these lines as part of the preceding tag, or as code of an example.
+ * Converts `Cost: …` and `Source: …` lines at the end of doc comments to separate tags. TypeDoc would treat these lines
+ * as part of the preceding tag, or as code of an example.
  */
 export const takeCostAndSource = (comment: Comment): void => {
   comment.blockTags = comment.blockTags.flatMap((tag) => {
@@ -16,7 +16,7 @@ export const takeCostAndSource = (comment: Comment): void => {
     };
     const content = tag.content.flatMap((part) => {
       const [own = "", ...others] = part.text.split(parts);
-      // Text after a cost or a source belongs to that cost or source.
+      // Text after a cost or source line is part of the cost or source.
       if (name !== undefined) found.at(-1)!.content.push({ ...part, text: own } as never);
       const isFirst = name === undefined;
       const isExample = part.kind === "code" && part.text.startsWith("```");
@@ -29,7 +29,7 @@ export const takeCostAndSource = (comment: Comment): void => {
   });
 };
 
-/** Names destructured parameters, which have no name in the code, `options`. */
+/** Gives destructured parameters, which have no name in the code, the name `options`. */
 export const nameOptions = (project: ProjectReflection): void => {
   for (const parameter of project.getReflectionsByKind(ReflectionKind.Parameter))
     if (parameter.name === "__namedParameters") parameter.name = "options";

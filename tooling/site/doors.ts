@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repository } from "../repository.ts";
 
-/** An import path of a published package: the package itself, or an additional entry point. */
+/** An import path of a published package: the main entry point, or an additional entry point. */
 export interface Door {
   /** Import name, such as `@skein/data/node`. */
   readonly name: string;
@@ -33,7 +33,7 @@ export const publishedDoors = (): Door[] =>
     const { name, exports } = manifest(folder);
     return Object.entries(exports).flatMap(([path, target]) => {
       const file = typeof target === "string" ? target : target.default;
-      // A file that is run instead of imported, such as skein-train/launcher, needs no documentation.
+      // Files that are run instead of imported, such as skein-train/launcher, need no documentation.
       return file.endsWith(".ts") ? [{ name: join(name, path), file: join(folder, file), folder }] : [];
     });
   });

@@ -3,15 +3,15 @@ import { dirname, join } from "node:path";
 
 const decoded = (text: string): string => decodeURIComponent(text.replaceAll("&amp;", "&"));
 
-/** Whether a link is a valid URL outside of the site. */
+/** Whether a link is a valid URL to another site. */
 const isOutside = (target: string): boolean => {
   if (/^(data|mailto):/.test(target)) return true;
   return /^https?:/.test(target) && URL.canParse(target);
 };
 
 /**
- * Returns the broken links and images of the pages in a folder, as `page: target`, sorted. Broken: the file is missing,
- * or no element has the anchor. URLs of other hosts must be valid, but the hosts are not contacted.
+ * Returns the broken links and images of the pages in a folder, sorted, as `page: target`. A link is broken if the file
+ * is missing, or if no element has the anchor. URLs of other hosts must be valid, but the hosts are not contacted.
  */
 export const brokenLinks = (folder: string): string[] => {
   const files = new Set(globSync("**/*.*", { cwd: folder }));

@@ -9,11 +9,11 @@ export interface Page {
   /** Path of the page, relative to the repository root. */
   readonly path: string;
   readonly title: string;
-  /** Group of the page in the navigation. */
+  /** Navigation group of the page. */
   readonly group: string;
 }
 
-/** URL of the repository, to link to files that are not pages of the site. */
+/** URL of the repository, used in links to files that are not pages of the site. */
 const source = "https://github.com/skein-train/skein";
 
 const title = (path: string): string => /^# (.*)$/m.exec(readFileSync(join(repository, path), "utf8"))?.[1] ?? path;
@@ -28,7 +28,7 @@ export const landingPage = "docs/README.md";
 
 const guidesIndex = "docs/guides/README.md";
 
-/** Returns the guides in the order of their index page, which comes first. */
+/** Returns the guides in the order of their index page. The index page is first. */
 const guides = (): Page[] => {
   const index = readFileSync(join(repository, guidesIndex), "utf8");
   const indexOf = ({ path }: Page): number => (path === guidesIndex ? -1 : index.indexOf(`](${basename(path)})`) >>> 0); // a guide without a row comes last
@@ -36,8 +36,8 @@ const guides = (): Page[] => {
 };
 
 /**
- * Returns guides, further reading and measurements. READMEs of packages are not included, because each is shown on the
- * page of the package's exports.
+ * Returns guides, further reading and measurements. Package READMEs are not included, because each README is shown on
+ * the page with the exports of its package.
  */
 export const handWrittenPages = (): Page[] => [
   ...guides(),
@@ -46,7 +46,7 @@ export const handWrittenPages = (): Page[] => [
   ...inGroup("Benchmarks", "docs/benchmarks/*.md").toReversed(),
 ];
 
-/** Paths of all pages of the site to which a link may refer. */
+/** Returns the paths of all pages of the site to which a link may point. */
 const pagesByPath = (): ReadonlySet<string> =>
   new Set([
     landingPage,
@@ -62,8 +62,8 @@ const asPage = (path: string): string => {
 };
 
 /**
- * Returns the text of a page with links adjusted to the site. Links to other pages, including links by their URL in the
- * repository, become relative; all other links point to the repository.
+ * Returns the text of a page with links adjusted to the site. Links to pages, including links by repository URL, become
+ * relative. All other links point to the repository.
  */
 export const pageText = (path: string): string => {
   const pages = pagesByPath();

@@ -27,7 +27,7 @@ interface Server {
   readonly name: string;
   /** Bundles the program of tooling/consumer into a folder. @returns the path of the file to run. */
   bundle(project: string, folder: string): Promise<string>;
-  /** Returns the expected beginning of each output line. */
+  /** Returns the expected beginning of each line of output. */
   expected(folder: string): readonly (string | RegExp)[];
 }
 
@@ -103,8 +103,8 @@ const check = async ({ name, bundle, expected }: Server, project: string, index:
 };
 
 /**
- * Bundles a program that starts our threads, as servers are bundled, and runs it. Either its threads start, or the
- * error names the missing file and the cure, as the cause of the failed call.
+ * Bundles a server program that starts threads with each bundler, and runs each bundle. A check passes if the threads
+ * start, or if the error names the missing file and the cure.
  *
  * @param project Folder with the packages installed, and with the files of tooling/consumer.
  */

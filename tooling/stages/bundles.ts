@@ -4,14 +4,14 @@ import type { Check } from "../check.ts";
 
 interface Bundle {
   readonly from: string;
-  /** Imported names. Default: all exports. */
+  /** Names imported by the bundled program. Default: all exports. */
   readonly names?: string;
   /**
-   * Maximum size in bytes after minification and gzip: a fifth above the current size, so that larger growth is
-   * noticed.
+   * Maximum size in bytes after minification and gzip. The limit is a fifth above the current size, so that larger
+   * growth fails the check.
    */
   readonly maxBytes: number;
-  /** Expected third-party packages in the bundle. Default: none. */
+  /** Expected third-party packages in the bundle. Default: no third-party packages. */
   readonly others?: readonly string[];
 }
 
@@ -25,18 +25,18 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/cost-model/planners", names: "planMgWfbpOptimal", maxBytes: 2_700 },
   { from: "@skein/cost-model", maxBytes: 15_400 },
   { from: "@skein/cost-model/planners", maxBytes: 13_200 },
-  // Prices use the rules of all operators.
+  // Pricing uses the rules of all operators.
   { from: "@skein/cost-model/pricing", maxBytes: 54_000 },
-  // One of three kernel builds is loaded, separately from the bundle.
+  // The bundle loads one of three kernel builds, which are separate files.
   { from: "@skein/cpu-kernels", maxBytes: 71_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", maxBytes: 10_400 },
-  // The cache of measured devices is parsed with zod/mini: 6 KB.
+  // zod/mini, which parses the cache of measured devices, takes 6 KB.
   { from: "@skein/gpu-kernels", maxBytes: 145_700, others: ["zod"] },
   { from: "@skein/models", maxBytes: 23_800 },
   { from: "@skein/tensor-core", maxBytes: 81_200 },
 ];
 
-/** Returns the packages whose code is in a bundle. The last `node_modules` folder of a path determines the package. */
+/** Returns the packages with code in a bundle, identified by the last `node_modules` folder of each path. */
 const packagesIn = ({ outputs }: Metafile): string[] => [
   ...new Set(
     Object.values(outputs)
@@ -46,7 +46,7 @@ const packagesIn = ({ outputs }: Metafile): string[] => [
   ),
 ];
 
-/** Measures the size of the browser bundle of a package, without parts that are loaded separately. */
+/** Measures the size of the browser bundle of a package, excluding parts that are loaded separately. */
 const measure = async (
   { from, names }: Bundle,
   project: string,
@@ -79,10 +79,7 @@ const measure = async (
   };
 };
 
-/**
- * Bundles one export and all exports of each package, as a web page would, and checks the size and the included
- * packages.
- */
+/** For each package, bundles one export and all exports as a web page would, and checks size and included packages. */
 export const bundleChecks = async (project: string): Promise<Check[]> => {
   const checks: Check[] = [];
   for (const bundle of bundles) {

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { createRequire } from "node:module";
 import { type Check, commandCheck } from "../check.ts";
 
-/** Compiler options for each host, and the programs of tooling/consumer that run on the host. */
+/** Compiler options per host, and the programs of tooling/consumer that run on the host. */
 const hosts = {
   node: { lib: ["es2024"], types: ["node"], files: ["everywhere.ts", "in-node.ts"] },
   worker: { lib: ["es2024", "webworker"], types: [], files: ["everywhere.ts"] },
@@ -13,14 +13,14 @@ const hosts = {
 } as const;
 
 interface Setting {
-  /** Name under which tooling/package.json installs the compiler. */
+  /** Name of the compiler's package alias in tooling/package.json. */
   readonly compiler: "typescript-5.7" | "typescript-5.9" | "typescript" | "typescript-7";
   readonly resolution: "node16" | "nodenext" | "bundler";
   readonly host: keyof typeof hosts;
 }
 
-// Settings that cover each pair of compiler and resolution, of compiler and host, and of resolution and host once,
-// because all combinations would take half a minute.
+// Settings in which each pair of compiler and resolution, of compiler and host, and of resolution and host occurs once.
+// Compiling all combinations would take half a minute.
 const settings: readonly Setting[] = [
   { compiler: "typescript-5.7", resolution: "nodenext", host: "node" },
   { compiler: "typescript-5.7", resolution: "bundler", host: "page" },
@@ -58,8 +58,7 @@ const compile = ({ compiler, resolution, host }: Setting, project: string): Prom
 };
 
 /**
- * Compiles programs that use all packages, with compilers and settings other than ours, and also checks our
- * declarations.
+ * Compiles programs that use all packages, with various compilers and settings, and also checks our declarations.
  *
  * @param project Folder with the packages installed, and with the files of tooling/consumer.
  */

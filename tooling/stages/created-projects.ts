@@ -5,7 +5,7 @@ import { type Check, type Outcome, run } from "../check.ts";
 interface CreateOptions {
   /** Path of the installed command `create-skein`. */
   readonly create: string;
-  /** `file:` URLs that replace the registry's packages, by package name. */
+  /** `file:` URLs by package name, which replace packages of the registry. */
   readonly tarballs: Readonly<Record<string, string>>;
   readonly scratch: string;
   readonly pnpm: string;
@@ -55,7 +55,7 @@ const managersOf = ({ pnpm, scratch }: CreateOptions): Readonly<Record<Manager["
   yarn: {
     name: "yarn",
     words: ["npx", "--yes", "yarn@1.22.22"],
-    // A separate cache, because Yarn caches tarballs by name and version, and would use those of an earlier run.
+    // A separate cache, because Yarn caches tarballs by name and version, and would use tarballs of an earlier run.
     install: ["install", "--prefer-offline", "--cache-folder", join(scratch, "yarn-cache")],
     prepare: (project, tarballs) =>
       changeManifest(project, (manifest) => ({ ...directly(manifest, tarballs), resolutions: tarballs })),
@@ -93,8 +93,7 @@ const projectChecks = async (
   const folder = join(scratch, `created-by-${manager.name}`);
   mkdirSync(folder, { recursive: true });
   const project = join(folder, template);
-  // Bundlers that ran in this process have set NODE_ENV to production; package managers would then omit development
-  // tools.
+  // A bundler in this process may have set NODE_ENV to production, which makes package managers omit development tools.
   const env = { npm_config_user_agent: `${manager.name}/1.0.0`, NODE_PATH: "", NODE_ENV: "" };
   const check = (what: string, { code, output }: Outcome, required: readonly string[]): boolean => {
     const name = `${template} of create-skein, ${manager.name}: ${what}`;

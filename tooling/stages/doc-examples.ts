@@ -26,7 +26,7 @@ interface PackageExamples {
   readonly doors: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Returns the examples of each published package, in the order of its doors. */
+/** Returns the examples of each published package, in the order of its import paths. */
 export const packageExamples = (): PackageExamples[] => {
   const read = moduleReader();
   const doors = publishedDoors().map((door) => ({ ...door, declarations: exportedDeclarations(door.file, read) }));
@@ -46,7 +46,7 @@ export const packageExamples = (): PackageExamples[] => {
   });
 };
 
-/** Returns the fault of an example that ended. Undefined: it printed what its comments say. */
+/** Returns the fault of a completed example. Undefined: the output matches the comments of the example. */
 export const faultOf = ({ text }: DocExample, { lines, error }: ExampleResult): string | undefined => {
   if (error !== undefined) return error;
   const missing = missingLine(expectedLines(text).join("\n"), lines.join("\n"));
@@ -92,8 +92,8 @@ const runPackage = async (
 
 /**
  * Runs the `ts` blocks of `@example` tags in the doc comments of all exports. Exports of the package and of
- * `@skein/tensor-core` need no import. A comment behind `console.log(…);` is the line that should be printed. An
- * `@example` without a fence is not run.
+ * `@skein/tensor-core` need no import. A comment behind `console.log(…);` is the expected output line. An `@example`
+ * without a fence is not run.
  *
  * @param built Whether other packages may be loaded in their built form.
  * @param folders Folders of the packages. Default: all published packages.

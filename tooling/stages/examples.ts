@@ -44,7 +44,7 @@ const readmeChecks = async (env: Readonly<Record<string, string>>): Promise<Chec
     const blocks = typescriptBlocks(readFileSync(path, "utf8"));
     if (blocks.length === 0 && folder.startsWith("packages"))
       checks.push({ name, status: "failed", detail: "it has no ```ts example" });
-    // The workspace root depends on none of our packages, so its examples run in examples/.
+    // The workspace root has no dependencies on our packages, so its examples run in examples/.
     const cwd = join(repository, folder === "." ? "examples" : folder);
     for (const [index, block] of blocks.entries()) {
       checks.push(
@@ -61,8 +61,8 @@ const readmeChecks = async (env: Readonly<Record<string, string>>): Promise<Chec
 };
 
 /**
- * Runs each README's TypeScript examples as a reader would: with the package's dependencies, in its folder. BLAS builds
- * use a separate cache, because a parallel run whose ranks find different BLAS tables is rejected.
+ * Runs each README's TypeScript examples as a reader would: with the package's dependencies, in its folder. BLAS tables
+ * are stored in a separate cache, because a parallel run with different BLAS tables is rejected.
  *
  * @param built Whether other packages may be loaded in their built form.
  */

@@ -17,9 +17,9 @@ import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
 /**
- * Shell script that runs a block of a guide. It replaces `npx`, `npm install` and `npm create` by commands without a
- * registry: packages come from examples/. A block starts in the folder where the previous block ended, as in a
- * terminal.
+ * Shell script that runs a block of a guide. Replaces `npx`, `npm install` and `npm create` by commands that use
+ * packages of examples/ instead of the registry. Each block starts in the folder where the previous block ended, as in
+ * a terminal.
  */
 const shell = `set -euo pipefail
 root=$SKEIN_GUIDE
@@ -48,8 +48,8 @@ npm() {
 `;
 
 /**
- * Returns the first expected line that is missing in an output. Expected lines must occur in order, and other lines may
- * be between them. `…` matches any text.
+ * Returns the first expected line that is missing in an output. Expected lines must occur in order; the output may
+ * contain other lines. `…` matches any text.
  */
 export const missingLine = (expected: string, output: string): string | undefined => {
   const lines = output.split("\n").map((line) => line.trim());
@@ -73,10 +73,10 @@ const roleOf = ({ language, words }: CodeBlock): "file" | "shell" | "program" | 
 };
 
 /**
- * Runs a guide as a reader does, starting from an empty folder. Blocks with a file name after the language are written
- * to that file, `sh` is run by bash, `ts` by Node, and `text` is the expected output of the previous block. A block
- * with the word `full`, and its output, are skipped in the default run. The first failure ends the run, because later
- * blocks depend on it.
+ * Runs a guide as a reader does, starting from an empty folder. A block with a file name after the language is written
+ * to that file. bash runs `sh` blocks, and Node runs `ts` blocks. A `text` block is the expected output of the previous
+ * block. The default run skips blocks with the word `full`, and their output. The first failure ends the run, because
+ * later blocks depend on earlier blocks.
  *
  * @param own Environment variables in addition to those of this process.
  */
@@ -90,7 +90,7 @@ export const walkGuide = async (
   const placeFile = `${folder}.place`;
   let workingFolder = folder;
   const checks: Check[] = [];
-  /** Output of the last command. Null if it was skipped, undefined if there was none. */
+  /** Output of the last command. Null: the command was skipped. Undefined: no command has run yet. */
   let printed: string | null | undefined;
   try {
     symlinkSync(join(repository, "examples/node_modules"), join(folder, "node_modules"));

@@ -61,11 +61,16 @@ const doors = ({ name, exports }: Manifest): string[] =>
     .filter((key) => key !== "./package.json")
     .map((key) => name + key.slice(1));
 
-/** Returns the version of Node's types with which we compile, which is already in the package store. */
+/**
+ * Returns the version of Node's types with which our packages are compiled, because this version is already in the
+ * package store.
+ */
 const nodeTypes = (): string =>
   (JSON.parse(readFileSync(join(repository, "node_modules/@types/node/package.json"), "utf8")) as Manifest).version;
 
-/** Checks that profiling a job of skein-train writes a report, and that a report can be made again from its trace. */
+/**
+ * Checks that profiling a job of skein-train writes a report, and that the same report can be created from the trace.
+ */
 const profileCheck = async (project: string, job: readonly string[]): Promise<Check> => {
   const name = "skein-profile runs a job, and reports its trace, from its tarball";
   const bin = join(project, "node_modules/.bin/skein-profile");
@@ -84,12 +89,12 @@ const profileCheck = async (project: string, job: readonly string[]): Promise<Ch
 };
 
 /**
- * Checks the messages on a machine without the optional packages. Messages must name the packages and the install
+ * Checks messages on a machine without the optional packages. Messages must name the missing packages and the install
  * commands, without a stack trace.
  */
 const missingPackageChecks = async (project: string): Promise<Check[]> => {
   const jobs = join(project, "node_modules/skein-train/jobs");
-  // Node would find packages in NODE_PATH even if they are not installed in the project.
+  // With NODE_PATH, Node would find packages that are not installed in the project.
   const env = { NODE_PATH: "" };
   const checkMissing = async (
     name: string,
@@ -169,7 +174,7 @@ const installChecks = async (packed: readonly Packed[], scratch: string, full: b
     join(project, "package.json"),
     JSON.stringify({ name: "consumer", private: true, type: "module", dependencies }),
   );
-  // JSON is valid YAML. The overrides make packages depend on each other's tarballs, not on the registry's versions.
+  // JSON is valid YAML. With the overrides, packages depend on the tarballs instead of versions in the registry.
   writeFileSync(
     join(project, "pnpm-workspace.yaml"),
     JSON.stringify({ packages: ["."], overrides: files, verifyDepsBeforeRun: false }),
@@ -215,8 +220,8 @@ const installChecks = async (packed: readonly Packed[], scratch: string, full: b
 };
 
 /**
- * Packs each public package, and checks the tarball as the registry and a consumer would. All packages must be built
- * first.
+ * Packs each public package, and checks the tarball as the registry and a consumer would. Requires that all packages
+ * are built.
  *
  * @param full Whether to create projects from all templates, with all package managers.
  */

@@ -1,8 +1,7 @@
 import type { Check } from "../check.ts";
 
 /**
- * An event of a test run. Each event is written as one line when it happens, so that an aborted run still leaves its
- * results.
+ * An event of a test run. Each event is written as a line when it happens, so that an aborted run still has results.
  */
 export type JournalEntry =
   | { readonly at: "file-began"; readonly file: string }
@@ -25,7 +24,7 @@ export type JournalEntry =
   | { readonly at: "run-ended"; readonly errors: readonly string[] };
 
 export interface Journal {
-  /** One check per finished test, and one failure per file or run that failed outside of its tests. */
+  /** Checks of the run: one per finished test, and one failure per file or run that failed outside of its tests. */
   readonly checks: readonly Check[];
   /** Names of tests and files that had started but not finished. */
   readonly running: readonly string[];
@@ -67,7 +66,7 @@ export const readJournal = (text: string): Journal => {
       for (const detail of entry.errors) checks.push({ name: "vitest", status: "failed", detail });
     }
   }
-  // A file is listed only if none of its tests is running.
+  // A file is listed only if none of its tests is listed.
   const tests = [...running].filter((name) => name.includes(": "));
   const alone = [...running].filter(
     (name) => !name.includes(": ") && !tests.some((test) => test.startsWith(`${name}: `)),

@@ -6,15 +6,15 @@ import { repository } from "../repository.ts";
 import { type Journal, readJournal } from "./test-journal.ts";
 
 /**
- * Time limit of the complete test run in seconds, which ends a run that hangs. Smaller than the limit of CI, so that
- * the running tests can be reported.
+ * Time limit of the complete test run in seconds, in case a test hangs. The limit is below the limit of CI, so that the
+ * names of running tests can be reported.
  */
 const limitSeconds = 4000;
 const numSlowest = 10;
 
 const seconds = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(1).padStart(8)} s`;
 
-/** Returns the reasons why a run counts as failed even if all of its tests passed. */
+/** Returns the reasons why a run failed even if all of its tests passed. */
 export const unfinished = ({ ended, running, checks }: Journal, code: number, limit: number): Check[] => {
   const fail = (detail: string): Check[] => [{ name: "vitest", status: "failed", detail }];
   const still =
@@ -38,11 +38,11 @@ export const fullOnlyFiles = (): string[] =>
 export interface VitestStageOptions {
   /** Whether to run the files `*.full.test.ts` as well. */
   readonly full: boolean;
-  /** Whether tests of the command line start the built program, which users install, or its source. */
+  /** Whether command-line tests start the built program, which users install. Otherwise, the tests start the source. */
   readonly built: boolean;
 }
 
-/** Runs all test files of the workspace with vitest's own output, and then lists the slowest files. */
+/** Runs all test files of the workspace, shows vitest's output, and then lists the slowest files. */
 export const vitestStage = async ({ full, built }: VitestStageOptions): Promise<Check[]> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-vitest-"));
   const path = join(folder, "journal.jsonl");

@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { askFolder, askTemplate, Cancelled, type Terminal } from "./ask.ts";
 
-/** Returns a terminal, with the text shown on it, and with a function that presses keys one after the other. */
+/** Returns a simulated terminal that records the displayed text and presses keys in sequence. */
 const terminal = (): Terminal & { shown(): string; press(...keys: readonly string[]): Promise<void> } => {
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
   const output = Object.assign(new PassThrough(), { isTTY: true, columns: 100, rows: 30 });

@@ -61,7 +61,7 @@ const create = async (
   options: { readonly template?: Template },
 ): Promise<void> => {
   const { stdin: input, stdout: output } = process;
-  // A terminal that reports 0 columns, as some programs create for their child processes, would show one letter per
+  // Some programs create terminals with 0 columns for their child processes. Such a terminal would show one letter per
   // line.
   const terminal = input.isTTY && output.isTTY && output.columns > 0 ? { input, output } : undefined;
   const folder = await folderOf(asked, terminal);

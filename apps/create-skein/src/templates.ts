@@ -2,7 +2,7 @@
 export type Template = "images" | "text" | "own";
 
 interface TemplateFacts {
-  /** One-line description for users. */
+  /** Description of the template for users, one line. */
   readonly summary: string;
   /** Training scripts, each with the name of its job file. */
   readonly jobs: Readonly<Record<string, string>>;

@@ -24,7 +24,10 @@ const templatesFolder = fileURLToPath(new URL("../templates", import.meta.url));
 /** Names of entries that an empty folder may contain. These entries are never changed. */
 const ignoredEntries: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
 
-/** Runs `work`. @throws CreateError in place of a file system error; other errors are thrown unchanged. */
+/**
+ * Runs `work`, and converts file system errors. @throws CreateError in place of a file system error; other errors
+ * unchanged.
+ */
 const explained = <T>(folder: string, work: () => T): T => {
   try {
     return work();

@@ -1,9 +1,9 @@
 // Measures the cost of recording a step. Run: node apps/profiler/bench/overhead.bench.ts [--ranks 1] [--steps 200]
 // [jobs…]
 //
-// Only every second step of a run is recorded, so drift within a run and differences between runs affect recorded and
-// unrecorded steps equally. Consecutive steps are compared in pairs. Except for recording, the two steps of a pair must
-// take equally long, so do not run this on a busy machine.
+// Only every second step of a run is recorded, so that drift within a run and differences between runs affect recorded
+// and unrecorded steps equally. Consecutive steps are compared in pairs. Do not run this benchmark on a busy machine,
+// because the two steps of a pair must take equally long, except for recording.
 import { worldSeconds, worldSteps } from "@skein/report";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -29,7 +29,7 @@ for (const file of jobs) {
   );
   const recorded = steps.filter((ranks) => ranks[0]!.spans.length > 0);
   const numSpans = median(recorded.map((ranks) => Math.max(...ranks.map(({ spans }) => spans.length))));
-  // Each step is paired with its predecessor and with its successor, so linear drift cancels.
+  // Each step is compared with its predecessor and with its successor, so that linear drift cancels.
   const costs = steps.slice(1).map((step, i) => {
     const other = steps[i]!;
     const [withSpans, without] = step[0]!.spans.length > 0 ? [step, other] : [other, step];

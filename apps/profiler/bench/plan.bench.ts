@@ -1,4 +1,4 @@
-// Measures how long it takes to make a plan for GPT-2, and how this time divides. Run: node
+// Measures the time to plan the exchange of GPT-2, and the time of each part. Run: node
 // apps/profiler/bench/plan.bench.ts [hardware] [ranks, …]
 import { fileURLToPath } from "node:url";
 import { hardwareNamed } from "@skein/cost-model/hardware";
@@ -11,7 +11,7 @@ const spent = new Map<string, number>();
 const add = (phase: string, begin: number): void =>
   void spent.set(phase, (spent.get(phase) ?? 0) + (performance.now() - begin) / 1000);
 
-/** Wraps a job so that the time of each call of its methods is added to `spent`. */
+/** Wraps a job. The time of each method call is added to `spent`. */
 const timed = (job: ProfiledJob): ProfiledJob => ({
   ...job,
   with: async (set) => {

@@ -16,7 +16,7 @@ import { visibleText } from "@skein/tensor-core/backend";
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
-/** Adds to a command the options that change the settings of the job. */
+/** Adds options that change job settings to a command. */
 const withJobOptions = (command: Command): Command =>
   command
     .option("--ranks <count>", "data-parallel ranks")

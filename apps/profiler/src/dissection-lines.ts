@@ -27,7 +27,7 @@ const passHeadings: Readonly<Record<DissectedModule["pass"], string>> = {
   decode: "Modules of a generated token",
 };
 
-/** Formats a table of modules for each pass; equal layers form one row. */
+/** Formats a table of modules for each pass. Equal layers share a row. */
 const moduleTables = ({ modules }: Dissection, columns: number): string[] =>
   [...Map.groupBy(modules, ({ pass }) => pass)].flatMap(([pass, own]) => [
     "",

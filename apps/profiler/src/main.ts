@@ -5,7 +5,7 @@ import { exitCodes, explain } from "./errors.ts";
 
 surviveLostOutput(exitCodes.failure);
 
-/** Catches errors that no caller awaits, such as a failed start of a thread of a package. */
+/** Reports errors that no caller awaits, such as a failed start of a package's thread. */
 process.once("uncaughtException", (error) => {
   const { text, code } = explain(error);
   writeStderr(`${text}\n`);

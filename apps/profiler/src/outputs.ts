@@ -8,7 +8,7 @@ import type { MeasuredJob } from "./profile/measure-job.ts";
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Create the folder of a report before the job runs: the requested folder, which must be empty, or
+ * Creates the folder of a report before the job runs: the requested folder, which must be empty, or
  * `profiles/<job>/<1, 2, …>`.
  *
  * @throws ArgumentError if the folder is not empty or cannot be created.
@@ -42,7 +42,7 @@ export const claimFolder = (job: string, asked: string | undefined): string => {
   }
 };
 
-/** Removes the folder of a report that was not written, unless the folder contains files. */
+/** Removes the folder of a report that was not written, unless the folder has files. */
 export const dropUnused = (folder: string): void => {
   if (readdirSync(folder).length === 0) rmdirSync(folder);
 };

@@ -14,6 +14,7 @@ export const commandNames: readonly string[] = [
 ];
 
 /**
- * Replaces the names of this program and of skein-train in a message by the words that the user typed to start them.
+ * Replaces the names of this program and of skein-train in a message by the commands with which the user can start
+ * these programs.
  */
 export const asTyped = (text: string): string => asTypedBeside("skein-profile", commandNames, text);

@@ -23,7 +23,7 @@ const simulated = (program: StepProgram, steps: number) => {
   return simulate({ programs: ranks.map(() => tasks), groups: { data: [ranks] }, hosts: [ranks] }, { steps });
 };
 
-/** Returns the spans that a run on known links would record. */
+/** Returns the spans that a run with known links would record. */
 const recorded = (step: PreparedStep) => {
   const program = stepProgram(step, { device, collectives });
   const { ranks: spans, endSeconds, stepSeconds } = simulated(program, 8);
@@ -55,7 +55,7 @@ test("finds a schedule whose step takes the predicted time, and less than the or
   const job = await opened("buckets.kind=per-tensor", "overlap=none");
   const { measured, stepSeconds } = recorded(job.step());
   const found = (await bestSchedule(job, measured, device))!;
-  // The prices fitted to the run predict the run itself; the links are known only from its collectives.
+  // Prices fitted to the run predict the run; the fit knows the links only from the run's collectives.
   expect(Math.abs(found.ownSeconds / stepSeconds - 1)).toBeLessThan(0.05);
   expect(found.seconds).toBeLessThan(0.9 * found.ownSeconds);
   const changed = await job.with(setOf(found.settings));

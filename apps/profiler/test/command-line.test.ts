@@ -12,7 +12,7 @@ import { commandNames } from "../src/own-command.ts";
 import { attribute } from "../src/trace/attribution.ts";
 import { type CommandResult, inProcess as runInProcess } from "./in-process.ts";
 
-/** Command that starts the program: the built package if the current test run has built it; if not, the source. */
+/** Command that starts the program: the built package if this test run has built it, otherwise the source. */
 const program: readonly string[] =
   process.env["SKEIN_PROGRAM"] === "built"
     ? ["--conditions=skein-built", fileURLToPath(new URL("../dist/main.js", import.meta.url))]
@@ -94,8 +94,8 @@ describe("run", () => {
   test("shares of operators and of time outside operators add up to the step", () => {
     const { operators, outside, timeline } = report();
     expect([...operators, ...outside].reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
-    // Rows add the durations of all spans with a name, and shares count each moment once: both agree if no two spans of
-    // a thread overlap.
+    // Row times add the durations of all spans with a name, and shares count each moment once. The results agree if no
+    // two spans of a thread overlap.
     for (const { spans } of timeline) {
       const whole = spans.find(({ track }) => track === "steps")!;
       const summed = spans
@@ -115,8 +115,8 @@ describe("run", () => {
     const { operators, collectives, steps, warmUpSteps, ranks } = report();
     expect([steps, warmUpSteps, ranks]).toEqual([6, 2, 2]);
     const product = operators.filter(({ operator }) => operator === "matmul");
-    // Two layers in the forward pass, and in the backward pass without the gradient of the first layer's inputs; 16
-    // samples per rank.
+    // The job has two layers and 16 samples per rank. The backward pass does not compute the gradient of the first
+    // layer's inputs.
     const [inputs, hidden, classes] = [784, 16, 10];
     const flops = 2 * 16 * (2 * inputs * hidden + 3 * hidden * classes);
     expect(product.reduce((sum, row) => sum + row.flops!, 0)).toBe(flops);
@@ -152,7 +152,7 @@ describe("report", () => {
     expect([...exposed(read).keys()].toSorted()).toEqual([...exposed(ran).keys()].toSorted());
     // Traces contain whole nanoseconds for the start and the end of each wait.
     for (const [name, seconds] of exposed(ran)) expect(Math.abs(exposed(read).get(name)! - seconds)).toBeLessThan(1e-8);
-    // The first report subtracts the cost of recording, which is unknown for a trace without a job.
+    // The first report subtracts the recording cost, which is unknown for a trace without a job.
     expect(read.step.median).toBeGreaterThan(ran.step.median);
     expect(read.step.median / ran.step.median).toBeLessThan(1.2);
     const page = readFileSync(join(folder, "read/report.html"), "utf8");
@@ -298,7 +298,7 @@ test("scores of configurations equal their predictions, fastest first", async ()
   expect(new Set(kinds)).toEqual(new Set(["identity"]));
   const written = readFileSync(join(folder, "planned.yaml"), "utf8");
   expect(written).toMatch(/^# [\d.]+ [mµ]s per step, simulated on laptop-cpu; [\d.]+ [mµ]s before\n/);
-  expect(written).toContain("data: { kind: mnist, trainSamples: 640, testSamples: 203 }"); // unchanged
+  expect(written).toContain("data: { kind: mnist, trainSamples: 640, testSamples: 203 }"); // data is unchanged
   const again = await inProcess("predict", "HERE/planned.yaml", ...on);
   expect(JSON.parse(again.stdout)).toMatchObject({ stepSeconds: expect.any(Number) as number });
   expectRefused(
@@ -342,7 +342,7 @@ test("several numbers of ranks are compared, and impossible ones are left out wi
   expect(leftOut.filter((line) => /^1 rank: exchanges nothing|^\d+ ranks: rtx-3090 has \d+$/.test(line)).length).toBe(
     10 - worlds.length,
   );
-  // Whole steps were traced only for the first number of ranks.
+  // Complete steps were traced only for the first number of ranks.
   const { resizing, scored } = worlds.at(-1)!;
   const sets = Object.entries({ ...resizing, ...scored[0]!.settings }).flatMap(([key, value]) => [
     "--set",
@@ -366,7 +366,7 @@ test("estimates a large model", async () => {
   const { code, stdout } = await inProcess("model", "llama-2-7b", "--hardware", "a800", "--zero", "2");
   expect(code).toBe(0);
   expect(stdout).toContain("layer × 32");
-  expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThan(200); // assumptions are sentences
+  expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThan(200); // assumptions may be long
 });
 
 test.each([

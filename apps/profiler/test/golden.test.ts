@@ -6,7 +6,8 @@ import type { ComputeDevice } from "@skein/cost-model/hardware";
 import { buildReport } from "../src/profile/build-report.ts";
 import { madeUpProgram, madeUpRun } from "../src/profile/made-up-run.ts";
 
-// The files make changed values visible in reviews: `vitest run apps/profiler/test/golden.test.ts -u` writes new files.
+// Golden files show changed values in reviews. To write new files, run
+// `vitest run apps/profiler/test/golden.test.ts -u`.
 
 const device = { name: "a processor", flopsPerSecond: { f32: 4e9 }, memoryBytesPerSecond: 1e9 } as ComputeDevice;
 
@@ -20,9 +21,7 @@ const step = (() => {
   return { graph, plan, settled: plan.settled, stateInputs: 1 };
 })();
 
-/**
- * Rounds seconds to binary fractions, which floating point represents exactly, so that sums have no rounding errors.
- */
+/** Rounds seconds to binary fractions, which floating point represents exactly, so that sums are exact. */
 const exact = (seconds: number): number => Math.round(seconds * 2 ** 20) / 2 ** 20;
 const ranks = madeUpRun(2).map((one) => ({
   ...one,
@@ -33,7 +32,7 @@ const ranks = madeUpRun(2).map((one) => ({
   })),
 }));
 
-/** Steps of 10, 11 and 12 ms; the differences are in the time between the kernels and the end of the step. */
+/** Steps of 10, 11 and 12 ms, which differ in the time between the kernels and the end of the step. */
 const steps = worldSteps(ranks).map((ranks, i) =>
   ranks.map((one) => ({ ...one, whole: { ...one.whole, endSeconds: one.whole.endSeconds + exact(i / 1000) } })),
 );
@@ -53,7 +52,7 @@ const report = buildReport({
   machine: "a machine",
 });
 
-/** Covers the computation of all values of a report from spans. */
+/** Tests the computation of all report values from spans. */
 test.each([
   ["report.json", () => `${JSON.stringify(report, undefined, 2)}\n`],
   ["terminal.txt", () => terminalReport(report, { columns: 80 })],

@@ -8,7 +8,7 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs a command that starts no ranks in this process, because a new process takes a second to load. */
+/** Runs a command that starts no ranks in this process, because starting a new process takes a second. */
 export const inProcess = async (...args: string[]): Promise<CommandResult> => {
   const written = { stdout: "", stderr: "" };
   const spies = (["stdout", "stderr"] as const).map((name) =>

@@ -11,7 +11,7 @@ import { tinyJob } from "./tiny-job.ts";
 
 const opened = tinyJob([512, 512]);
 
-/** Returns hardware with one rank per host, and messages of this cost between hosts. */
+/** Returns hardware with one rank per host, and with the given message cost between hosts. */
 const network = (secondsPerMessage: number, secondsPerByte: number): HardwareFile => {
   const laptop = hardwareNamed("laptop-cpu");
   const link = { secondsPerMessage, secondsPerByte };
@@ -76,7 +76,7 @@ test("with layers of experts, gradients fill the idle times of the token exchang
         .map(({ path }) => path)
         .toSorted(),
     );
-    // Gradients of experts are averaged over different ranks than all other gradients.
+    // Gradients of experts are averaged over different ranks than other gradients.
     for (const bucket of buckets) expect(new Set(bucket.map(isOfExperts)).size).toBe(1);
   }
   const { simulated } = await predictStep(job, network(1e-5, 1e-9));
@@ -105,7 +105,7 @@ describe("gradients of experts on a single rank", () => {
     expect(alone).toHaveLength(4);
     expect(buckets.flat()).toHaveLength(gradients.length);
     expect(buckets.slice(-alone.length).toSorted()).toEqual(alone.map((path) => [path]).toSorted());
-    // All traffic goes over the same ranks: in one message, or in up to two concurrent messages.
+    // All traffic is between the same ranks, in one message or in up to two concurrent messages.
     expect(buckets.length - alone.length).toBeLessThanOrEqual(plan === "simultaneous" ? 2 : 1);
   });
 

@@ -39,7 +39,7 @@ const oneBucket = "buckets={kind: fixed-size, bytes: 1073741824}";
 
 test.each([
   ["{kind: identity}", 1e-9],
-  ["{kind: top-k, density: 0.01}", 0.05], // a different grouping of entries changes the fusion of kernels
+  ["{kind: top-k, density: 0.01}", 0.05], // other buckets change the kernel fusion
 ] as const)("%s: a step bucketed anew is the step that is traced with those buckets", async (kind, tolerance) => {
   const compression = `compression=${kind}`;
   const base = await traced("buckets.kind=per-tensor", "overlap=wait-free", compression);

@@ -11,7 +11,7 @@ const shaders = (...args: string[]): Promise<CommandResult> => inProcess("shader
 const headings = (text: string): string[] => text.match(/^\/\/ [\w-]+(, [\w-]+)*: .*(?=\n\/\/ shader)/gm) ?? [];
 
 describe("shaders", () => {
-  // `vitest run apps/profiler/test/shaders.test.ts -u` writes a new file.
+  // To write a new file, run `vitest run apps/profiler/test/shaders.test.ts -u`.
   test("prints the text of a function's shaders", async () => {
     const { code, stdout, stderr } = await shaders("softmax", "--shapes", "3x8");
     expect([code, stderr]).toEqual([0, ""]);

@@ -5,10 +5,10 @@ import { openJob, type ProfiledJob } from "skein-train/profiling";
 import { afterAll, beforeAll } from "vitest";
 
 /**
- * Create a job file of four ranks over TCP in a temporary folder, for the duration of a test file.
+ * Creates a job file with four ranks over TCP in a temporary folder, which is removed after the test file.
  *
  * @param hidden Widths of the hidden layers.
- * @returns a function that opens the job; its arguments are values as for `--set`.
+ * @returns a function that opens the job with settings as for `--set`.
  */
 export const tinyJob = (hidden: readonly number[]): ((...set: string[]) => Promise<ProfiledJob>) => {
   let folder: string;

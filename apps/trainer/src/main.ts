@@ -4,13 +4,13 @@ import { enableCompileCache } from "node:module";
 import { cacheFolder } from "@skein/cli/start";
 import { memberCommand, stayWithController } from "./processes/stay-with-controller.ts";
 
-// Called before the modules below are loaded, which takes a while, so that signals and the end of the controller are
+// Called before the modules below are loaded, which takes time, so that signals and the end of the controller are
 // handled immediately.
 if (process.argv[2] === memberCommand) stayWithController();
 
 /**
- * Returns the folder for compiled modules. Only this user can write to it, because anyone who can write there could
- * have code run.
+ * Returns the folder for compiled modules. Only this user may be able to write to the folder, because Node runs the
+ * code in it.
  */
 const compiledFolder = (): string | undefined => {
   const folder = cacheFolder("compiled", (line) => {
@@ -21,12 +21,12 @@ const compiledFolder = (): string | undefined => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return folder;
   } catch {
-    return undefined; // full or read-only disk: modules are compiled on each start
+    return undefined; // disk is full or read-only: modules are compiled on each start
   }
 };
 
-// Loading and compiling our modules takes half of the time of a short run, in each of its threads and processes. Child
-// processes find the folder by the environment variable.
+// Loading and compiling our modules takes half of the time of a short run, in each thread and process. The environment
+// variable passes the folder to child processes.
 const { env } = process;
 const folder = env["NODE_COMPILE_CACHE"] || compiledFolder();
 if (folder !== undefined) {

@@ -2,14 +2,17 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { asTypedIn, shellQuote, shortPath } from "@skein/cli/node";
 
-/** Folder of this package, whether this code runs from its sources or from its build. */
+/** Returns the folder of this package, for code that runs from sources or from the build. */
 const packageFolder = (): string => dirname(createRequire(import.meta.url).resolve("skein-train/package.json"));
 
-/** Returns the path of a job file in this package, relative to the working directory if that is shorter. */
+/**
+ * Returns the path of a sample job file in this package, relative to the working directory if the relative path is
+ * shorter.
+ */
 export const sampleJob = (): string => shellQuote(shortPath(join(packageFolder(), "jobs/mnist.yaml"), process.cwd()));
 
 /**
- * Replaces commands in a text of another of our programs by the commands that the user would type.
+ * Replaces commands in a message of another of our programs by the commands that the user would type.
  *
  * @param commands names of the program's own commands.
  */

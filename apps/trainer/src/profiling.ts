@@ -44,10 +44,10 @@ export { writeStderr, writeStdout } from "@skein/cli/node";
 export type { GradientTensor } from "./preparation/prepared-exchange.ts";
 export type { PreparedStep } from "./preparation/prepared-step.ts";
 
-/** Command-line options that override the job file. */
+/** Command-line options that override settings of the job file. */
 export type JobOptions = Partial<Pick<RunOptions, "ranks" | "transport" | "set" | "certificates" | "insecure">>;
 
-/** Facts about a job for profilers. */
+/** Properties of a job for profilers. */
 export interface JobFacts {
   readonly name: string;
   readonly backend: BackendName;
@@ -58,7 +58,7 @@ export interface JobFacts {
   /** Number of samples per step, over all ranks. */
   readonly samplesPerStep: number;
   readonly trainSamples: number;
-  /** Bytes of parameters, optimizer state and residuals on a rank. */
+  /** Bytes of parameters, optimizer state and compressor residuals on a rank. */
   readonly stateBytes: number;
   readonly compression: Job["compression"]["kind"];
   /**
@@ -68,64 +68,65 @@ export interface JobFacts {
   readonly exchange: "given" | "planned" | "tuned";
 }
 
-/** Predicted times from which an exchange is planned, instead of measurements. */
+/** Predicted times for planning an exchange without measurements. */
 export interface PricedTimes extends Omit<ExchangeTimes, "dense" | "experts"> {
   /**
-   * Returns the time in seconds at which each gradient is ready, by the number of its bucket in a step that exchanges
-   * each tensor separately; returns undefined if no message is sent.
+   * Returns the time in seconds at which a gradient is ready, by bucket number in a step with one bucket per tensor.
+   * Undefined: the gradient is not sent.
    */
   readonly readySeconds: (bucket: number) => number | undefined;
   /**
-   * Returns the spans of a step that exchanges each tensor separately, and a cost model of the exchange of tokens.
-   * Needed if buckets are planned around the layers of experts.
+   * Returns the spans of a step with one bucket per tensor, and a cost model of all-to-all exchanges of tokens. Needed
+   * if buckets are planned around expert layers.
    */
   readonly experts?: (() => { readonly spans: readonly Span[]; readonly allToAll: LinearCollectiveModel }) | undefined;
 }
 
 /** Result of a profiled run. */
 export interface ProfiledRun {
-  /** Spans of all steps. Contains fewer steps than requested if the run was stopped. */
+  /** Spans of all steps. If the run was stopped, fewer steps than requested. */
   readonly ranks: readonly RankSpans[];
   /** Exchange plan made before the first step. Undefined: the exchange is not planned. */
   readonly plan: ExchangePlan | undefined;
 }
 
-/** A job whose steps can be profiled. Its data is loaded, and all rules are checked. */
+/** A job whose steps can be profiled. The data has been loaded, and all settings have been checked. */
 export interface ProfiledJob {
   readonly facts: JobFacts;
   /**
-   * Returns the training step as the backend of this job runs it.
+   * Returns the training step in the form in which the job's backend runs it.
    *
-   * @param plan exchange plan. Default: the plan with which a planned job starts, each tensor in a separate bucket.
+   * @param plan exchange plan. Default: the plan with which a planned job starts, one bucket per tensor.
    */
   step(plan?: ExchangePlan): PreparedStep;
-  /** Returns the gradients, indexed by the number of their bucket in a step that exchanges each tensor separately. */
+  /** Returns the gradients, indexed by bucket number in a step with one bucket per tensor. */
   gradients(): readonly GradientTensor[];
   /**
-   * Returns the exchange of some gradients in a single bucket, without the rest of the step, see `traceExchange`. Takes
-   * milliseconds, whereas tracing a step takes seconds.
+   * Returns the exchange of some gradients in a single bucket, without the other computations of the step, see
+   * `traceExchange`. Takes milliseconds, whereas tracing a step takes seconds.
    */
   exchange(tensors: readonly GradientTensor[], plan?: ExchangePlan): PreparedGraph;
   /**
-   * Returns the exchange plan that the job would make from these times before its first step. Only for a job whose
-   * exchange is planned.
+   * Returns the exchange plan that the job would make before its first step if it measured the given times. Only for a
+   * job with a planned exchange.
    */
   planBy(times: PricedTimes): BucketedPlan;
   /**
-   * Returns the job with other values, given as for `set`. Samples are loaded again only if the values change the data.
+   * Returns the job with changed settings, given as for `set`. Samples are loaded again only if the data settings
+   * change.
    */
   with(set: readonly string[]): Promise<ProfiledJob>;
   /** Returns the groups of ranks by mesh axis. */
   groups(): { readonly [axis: string]: AxisGroups };
   /** Measures the links between the job's ranks. @throws ConfigError if the ranks are threads, which have no links. */
   links(): Promise<LinkFile>;
-  /** Briefly measures the rates of the backend. */
+  /** Measures the rates of the backend for a short time. */
   rates(): Promise<BackendRates>;
   /**
    * Runs some steps without checkpoints or evaluations, in a temporary output folder.
    *
-   * @param options with `detailEvery`, every `detailEvery`-th step is recorded in detail, and each of the other steps
-   * is one span.
+   * @param options with `detailEvery`, every `detailEvery`-th step is recorded in detail, and each remaining step is
+   * recorded as a single span.
    * @throws the error that ended the run.
    */
   run(
@@ -139,8 +140,8 @@ export interface ProfiledJob {
 }
 
 /**
- * Returns the backend on which a job is profiled. `auto` selects a hardware GPU if there is one, because users want to
- * know which backend is faster.
+ * Returns the backend on which a job is profiled. `auto` selects a hardware GPU if there is one, so that users can
+ * compare it with the CPU.
  */
 const profiledBackend = async (
   requested: Job["backend"],
@@ -159,7 +160,7 @@ const profiledBackend = async (
 /** Returns the WebGPU device of this machine. @throws ConfigError if there is no device. */
 export const deviceHere = async (): Promise<DeviceFacts> => (await profiledBackend("webgpu")).device!;
 
-/** Returns the shaders of a job's training step on a WebGPU device, which need not exist on this machine. */
+/** Returns the shaders of a job's training step for a WebGPU device, which this machine need not have. */
 export const jobShaders = async (
   file: string,
   { set = [], ...options }: JobOptions,
@@ -169,7 +170,7 @@ export const jobShaders = async (
   return traceStep(await prepare({ ...job, compression: withoutWarmup(job.compression) })).shaders(facts);
 };
 
-/** Plans from predicted times in the same way as a run plans from measurements. */
+/** Plans an exchange from predicted times, in the same way as a run plans from measurements. */
 const planBy = (prepared: Prepared, { readySeconds, experts, ...times }: PricedTimes): BucketedPlan => {
   const { job, trained } = prepared;
   const unplanned = buildParts(partsInputOf(prepared));
@@ -192,7 +193,10 @@ const planBy = (prepared: Prepared, { readySeconds, experts, ...times }: PricedT
   return decidePlan(job, unplanned, { ...times, dense }).plan;
 };
 
-/** Removes the denser first steps from a compression, so that a profile shows the remaining steps of a run. */
+/**
+ * Removes the warm-up steps with higher density from a compression, so that a profile shows the steps after the
+ * warm-up.
+ */
 const withoutWarmup = (compression: Job["compression"]): Job["compression"] => ({
   ...compression,
   ...("warmupSteps" in compression && { warmupSteps: 0 }),
@@ -215,8 +219,8 @@ export const openJob = (file: string, options: JobOptions = {}): Promise<Profile
   openWith(file, options, undefined);
 
 /**
- * Opens a job, and reuses loaded samples if possible.
- * @param before the job with other values, whose loaded samples may be reused.
+ * Opens a job. Reuses loaded samples if possible.
+ * @param before the job with other settings, whose loaded samples may be reused.
  */
 const openWith = async (
   file: string,

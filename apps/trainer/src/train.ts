@@ -58,12 +58,12 @@ import { runJob } from "./run/run-job.ts";
 import { savedParams, savedTree } from "./output-folder/saved-run.ts";
 
 /**
- * Fields of a job that a job file gives by name or module, and that a program may also give as an object or factory.
+ * Fields of a job for which a program may pass an object or a factory, instead of a name or a module as in a job file.
  */
 interface ProgramParts<Params, State> {
-  /** Samples, a factory of samples, or the name of a data set. */
+  /** Samples, a factory of samples, or a built-in data set. */
   readonly data: DataSet | DataFactory<never> | DataInput;
-  /** A model, a factory of a model, or the name of a built-in model. */
+  /** A model, a factory of a model, or a built-in model. */
   readonly model: Model<Params, State, unknown, Sums, unknown> | ModelFactory<never> | ModelInput;
   readonly optimizer: OwnOptimizer | OptimizerFactory<never> | JobInput["optimizer"];
   readonly compression?: Aggregator | Codec | CompressionFactory<never> | JobInput["compression"];
@@ -79,8 +79,8 @@ interface ProgramParts<Params, State> {
 }
 
 /**
- * A job with the keys of a job file. A field that a job file gives by name or module may also be an object of the
- * program, or a factory, which is called once with the arguments of a module's factory and the defaults of its options.
+ * A job with the keys of a job file. The value of some keys may also be an object of the program or a factory. A
+ * factory is called once, with the arguments of a module's factory and with default options.
  */
 export type TrainJob<Params = unknown, State = unknown> = Omit<JobInput, keyof ProgramParts<Params, State>> &
   ProgramParts<Params, State>;
@@ -89,15 +89,15 @@ export interface TrainOptions {
   /** Output folder. Default: `runs/<name>/<1, 2, …>` in the working directory. */
   readonly output?: string;
   /**
-   * Whether to continue from the newest checkpoint in `output`, if there is one. Default: false; then a folder that
-   * contains a run is rejected.
+   * Whether to resume from the newest checkpoint in `output`, if there is one. Default: false; a folder with a run is
+   * then rejected.
    */
   readonly resume?: boolean;
-  /** Signal that stops the run after the current step, and saves. The result then has no summary. */
+  /** Signal that stops the run after the current step and saves. The result of a stopped run has no summary. */
   readonly signal?: AbortSignal;
   /**
-   * Called after each step, with the mean loss over all ranks. Not awaited. If it throws, the run saves and stops, and
-   * the error is thrown by the run.
+   * Called after each step, with the mean loss over all ranks. Not awaited. If `onStep` throws, the run saves and
+   * stops, and then throws the error.
    */
   readonly onStep?: (standing: StepProgress) => void;
   /** Called with each line that `skein-train run` would print: evaluations, restarts, remarks on the job. */
@@ -105,8 +105,7 @@ export interface TrainOptions {
   /** Path for a Chrome trace of the first steps. Default: no trace. */
   readonly trace?: string;
   /**
-   * Maximum number of automatic restarts without a newer checkpoint in between. The run restarts after the loss of a
-   * rank. Default: 3.
+   * Maximum number of automatic restarts, after the loss of a rank, without a newer checkpoint in between. Default: 3.
    */
   readonly maxRestarts?: number;
 }
@@ -121,25 +120,24 @@ export interface TrainResult<Params = unknown, State = unknown> {
   readonly summary: Summary | undefined;
   /** Path of the newest checkpoint. Undefined: no checkpoint was saved. */
   readonly checkpoint: string | undefined;
-  /** Error because of which a requested trace was not written. Undefined: no error. */
+  /** Error that prevented writing the requested trace. Undefined: no error. */
   readonly traceFault: SkeinError | undefined;
   /**
-   * Returns the parameters in the newest checkpoint, read from its file and verified. Experts are in the order of their
-   * numbers.
+   * Reads, verifies and returns the parameters in the newest checkpoint. Experts are in numerical order.
    *
    * @throws CheckpointError if there is no checkpoint.
    */
   parameters(): MapTree<Params, Tensor, NdArray>;
   /**
-   * Returns the model state in the newest checkpoint, such as running statistics and gate biases. Apply the model to
-   * the result of `parameters()` with this state.
+   * Reads and returns the model state in the newest checkpoint, such as running statistics and gate biases. Apply the
+   * model to the result of `parameters()` with this state.
    *
    * @throws CheckpointError if there is no checkpoint.
    */
   state(): MapTree<State, Tensor, NdArray>;
 }
 
-/** Returns the keys of a job whose values contain functions. Only some keys allow functions. */
+/** Returns the keys of a job whose values contain functions. Only some keys may have such values. */
 const functionsIn = (job: object): string[] =>
   Object.entries(job).flatMap(([key, part]: [string, unknown]) =>
     typeof part === "function" ||
@@ -148,7 +146,7 @@ const functionsIn = (job: object): string[] =>
       : [],
   );
 
-/** Placeholder for the digest of an object until all other fields of the job are checked. */
+/** Placeholder for the digest of an object, until all other fields of the job are checked. */
 const unknownDigest = "0".repeat(64);
 
 const programPart = { kind: "program", digest: unknownDigest } as const;
@@ -160,15 +158,15 @@ const withPaths = <Like extends object>(job: Like): Like =>
     return file instanceof URL ? { ...module, file: fileURLToPath(file) } : module;
   });
 
-/** Returns the location of the keys of a program's job, for errors. */
+/** Returns the location of job keys for error messages, which is the same for all keys of a program's job. */
 const programLocation = (): string => "train()";
 
 /** Objects that a program passed instead of names, by job key. */
 type GivenObjects = ProgramObjects & Readonly<Partial<Record<"data" | "model" | "callbacks", unknown>>>;
 
 /**
- * Splits a program's job into a job as in a job file, with `kind: program` for each object of the program, and the
- * objects.
+ * Splits the job of a program into a job as in a job file and the program's objects. In the job, `kind: program`
+ * replaces each object.
  */
 const separateObjects = ({
   data,
@@ -207,11 +205,11 @@ const separateObjects = ({
 };
 
 /**
- * Requires that the program's objects can be passed to ranks as graphs: ranks must be threads, and buckets must be
- * known from the start.
+ * Requires that ranks can receive the program's objects as graphs: ranks must be threads, and buckets must be known
+ * from the start.
  */
 const requireThreads = (job: Job, objects: GivenObjects): void => {
-  const own = Object.keys(objects).filter((key) => key !== "callbacks"); // callbacks stay in this process
+  const own = Object.keys(objects).filter((key) => key !== "callbacks"); // callbacks run in this process
   const isOne = own.length === 1;
   if (own.length > 0 && job.transport !== "threads")
     throw new ConfigError([
@@ -223,13 +221,10 @@ const requireThreads = (job: Job, objects: GivenObjects): void => {
     ]);
 };
 
-/**
- * Computes the digest of the graphs that determine the training. Graphs that are used only to show outputs of samples
- * are excluded.
- */
+/** Computes a digest of the graphs that affect training. Graphs that are used only to show samples are excluded. */
 const modelDigest = ({ outputs: _, logits: __, ...steering }: TracedModel): string => sha256(JSON.stringify(steering));
 
-/** Returns the job with digests of the program's objects, and the objects in the form that ranks receive. */
+/** Returns the job with digests of the program's objects, and the objects in the form in which ranks receive them. */
 const settle = async (job: Job, objects: GivenObjects): Promise<{ readonly job: Job; readonly given: Given }> => {
   const settled = await settleJob(job, programLocation);
   if (Object.keys(objects).length === 0) return { job: settled, given: {} };
@@ -262,7 +257,7 @@ const settle = async (job: Job, objects: GivenObjects): Promise<{ readonly job: 
     ...(model && { model: digests("model", modelDigest(model)) }),
   } as Job;
   if (!partKeys.some((key) => key in objects)) return { job: withDigests, given };
-  await prepare(withDigests, given); // traces the objects; their digests are computed from the recorded graphs
+  await prepare(withDigests, given); // traces the objects; digests are computed from the recorded graphs
   return { job: withPartDigests(withDigests, parts.recordings), given };
 };
 
@@ -291,7 +286,7 @@ const weightsOf = (folder: string | undefined, prepared: Prepared): TrainedWeigh
   });
 };
 
-/** An event of a run, or a human-readable note. */
+/** An event of a run, or a note for the user. */
 export type TrainEvent = RunEvent | { readonly type: "note"; readonly line: string };
 
 /**
@@ -299,8 +294,8 @@ export type TrainEvent = RunEvent | { readonly type: "note"; readonly line: stri
  * the run after the current step and saves.
  *
  * The run does not wait for the loop. If the loop is slower than the run, the newest 1000 steps and 1000 notes are
- * kept, and older steps and notes are dropped; then the last event is a note with the number of dropped events. All
- * other events are delivered, and all events are in order.
+ * kept, older steps and notes are dropped, and the last event is a note with the number of dropped events. Other events
+ * are never dropped. All events are in order.
  */
 export interface TrainRun<Params = unknown, State = unknown>
   extends Promise<TrainResult<Params, State>>,
@@ -309,8 +304,8 @@ export interface TrainRun<Params = unknown, State = unknown>
 }
 
 /**
- * Wraps a function of the program. If the function throws, or its promise is rejected, the error is kept, and the run
- * saves and stops.
+ * Wraps a callback of the program. If the callback throws, or its promise is rejected, the error is passed to `fail`,
+ * and the callback is not called again.
  */
 const stopsOnFault = <Argument>(
   fn: ((argument: Argument) => unknown) | undefined,
@@ -391,7 +386,7 @@ const trainWith = async <Params, State>(
   const faults: unknown[] = [];
   let isOver = false;
   const fail = (fault: unknown): void => {
-    if (isOver) throw fault; // too late for the run to throw: Node reports it
+    if (isOver) throw fault; // the run has ended and cannot throw the error, so Node reports it
     faults.push(fault);
     stop();
   };

@@ -29,8 +29,8 @@ export interface Manifest {
    */
   readonly job?: Readonly<Record<string, string>> | undefined;
   /**
-   * Plan of the gradient exchange, which determines the layout of residuals: a JSON object, whose schema belongs to
-   * the program that made the plan.
+   * Plan of the gradient exchange, which determines the layout of residuals. The program that made the plan defines the
+   * schema of this JSON object.
    */
   readonly plan?: object | undefined;
   /** Best evaluation so far. Absent: the job does not compare evaluations. */
@@ -97,7 +97,7 @@ const seal = (content: object, signature: string | undefined): Uint8Array => {
 
 /**
  * Encodes a manifest.
- * @param secret secret that signs the manifest, so that others who can write to the folder cannot forge it.
+ * @param secret secret that signs the manifest, so that other users with write access to the folder cannot forge it.
  */
 export const encodeManifest = (manifest: Manifest, secret?: string): Uint8Array =>
   seal(manifest, secret === undefined ? undefined : signatureOf(manifest, secret));

@@ -36,8 +36,7 @@ describe("parts of a tensor", () => {
         expect(again.shape).toEqual(whole.shape);
         expect(again.bytes()).toEqual(whole.bytes());
         expect(wholeSpec({ dtype: whole.dtype, shape: part }, [{ dim, count: numParts }]).shape).toEqual(whole.shape);
-        // The entry of shard p at index i along the dimension is the entry of the whole tensor at p · n + i, row by
-        // row.
+        // Entry i of shard p along the dimension is entry p · n + i of the whole tensor, with n = shard size (`each`).
         const inner = whole.shape.slice(dim + 1).reduce((product, size) => product * size, 1);
         const [size, each] = [whole.shape[dim]!, part[dim]!];
         const numbers = whole.toNumbers();

@@ -13,7 +13,7 @@ import type { NamedTensors } from "./checkpoint.ts";
 
 /** Mesh axis whose shards along dimension 0 are experts. */
 const expertAxis = "expert";
-/** File name prefix of shards along dimension 0 of that axis, in place of axis and dimension. */
+/** File name prefix of expert shards. It replaces the axis and dimension in the file name. */
 const expertsName = "experts";
 
 const suffix = ".safetensors";
@@ -82,7 +82,10 @@ export const wholeSpec = ({ dtype, shape }: TensorSpec, cuts: readonly Cut[]): T
   shape: cuts.reduce<readonly number[]>((whole, { dim, count }) => resized(whole, dim, whole[dim]! * count), shape),
 });
 
-/** Copies `count` runs of `length` entries from one array to another. Each array has its own first entry and stride. */
+/**
+ * Copies `count` runs of `length` entries from one array to another. `first` and `stride` are the start offset and the
+ * distance between runs in each array, in entries.
+ */
 const copyRuns = ({
   from,
   to,

@@ -327,7 +327,7 @@ describe("a step that is saved again", () => {
 });
 
 describe("a run that continues while its checkpoints are read", () => {
-  /** Returns file operations of a reader that call `run` before each read. */
+  /** Returns file operations that call `run` before each read, to simulate a concurrent run. */
   const readingBeside = (run: (path: string) => void): Files => ({
     ...nodeFiles,
     read: (path, maxBytes) => {

@@ -69,7 +69,7 @@ const requireParts = (files: Files, folder: string, { step, files: parts }: Mani
   }
 };
 
-/** Checkpoints of a run that are not removed: the newest `newest` checkpoints, and the checkpoint of step `step`. */
+/** Checkpoints of a run to keep: the newest `newest` checkpoints, and the checkpoint of step `step`. */
 export interface KeptCheckpoints {
   readonly newest: number;
   readonly step?: number | undefined;

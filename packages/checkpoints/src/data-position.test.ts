@@ -13,7 +13,7 @@ import {
 const recordsOf = (count: number) =>
   arrayRecords({ inputs: NdArray.zeros("f32", [count, 1]), labels: NdArray.zeros("i32", [count]) });
 
-/** Returns the position of a run without streams after a step. */
+/** Returns the data position after a step, for a run whose samples are not a stream. */
 const positionAfter = (step: number, count: number, batch: number, stepOffset = 0): DataPosition =>
   dataPositionOf(
     step,

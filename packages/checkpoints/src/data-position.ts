@@ -14,8 +14,9 @@ import { z } from "zod";
 export type DataPosition =
   /**
    * `epoch`: number of completed epochs. `step`: number of completed steps of the next epoch. `batch`: samples per
-   * step; absent in older checkpoints. `offset`: number of steps of this batch size that correspond to the samples
-   * consumed so far, minus the number of completed steps; not 0 after the batch size of a run has changed.
+   * step; absent in older checkpoints. `offset`: data position in steps of this batch size,
+   * `epoch × stepsPerEpoch + step`, minus the number of completed steps of the run. The offset is 0 unless the batch
+   * size or the samples of a run have changed.
    */
   | {
       readonly epoch: number;
@@ -75,7 +76,7 @@ export const dataPositionOf = (
     stepOffset,
   }: {
     readonly stepsPerEpoch: number;
-    /** Number of steps that the data position is ahead of the step number, see `stepOffsetAfter`. */
+    /** Data position in steps minus the number of completed steps, see `stepOffsetAfter`. */
     readonly stepOffset: number;
     readonly job: { readonly batch: number };
     readonly data: { readonly train: TrainingSamples };
@@ -97,9 +98,9 @@ export const dataPositionOf = (
 };
 
 /**
- * Computes the number of steps of the job's batch size that correspond to the samples consumed before a checkpoint,
- * minus the number of completed steps. 0 while the batch size and the samples stay the same. A partially consumed batch
- * is not counted, so that no sample is skipped.
+ * Returns the data position of a checkpoint in steps of the job's batch size, minus the number of completed steps. 0 if
+ * the batch size and the samples have never changed. A partially consumed batch is not counted, so that no sample is
+ * skipped.
  */
 export const stepOffsetAfter = (
   data: DataPosition,

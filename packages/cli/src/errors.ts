@@ -4,8 +4,8 @@ import { asTyped, resumeLine } from "./console/own-command.ts";
 import { redactSecrets } from "./console/redact-secrets.ts";
 
 /**
- * Exit codes of the command line. They tell launchers whether to restart ranks: wrong usage (2) fails again on every
- * attempt, and `temporary` (EX_TEMPFAIL of BSD's sysexits) may succeed after some time.
+ * Exit codes of the command line. Launchers use the exit code to decide whether to restart ranks. Wrong usage (2) fails
+ * again on every attempt. `temporary` (EX_TEMPFAIL of BSD's sysexits) may succeed after some time.
  */
 export const exitCodes = {
   ok: 0,
@@ -90,8 +90,8 @@ export class DiskFullError extends SkeinError {
 }
 
 /**
- * Error for a loss or gradient that is not finite. The settings of the job cause it, and the same steps from the same
- * checkpoint reproduce it bit for bit. So the user must change the job, and launchers do not restart it.
+ * Error for a loss or gradient that is not finite. A restart from the same checkpoint would repeat the same steps bit
+ * for bit, so launchers do not restart the run. The user must change the job.
  */
 export class NonFiniteError extends SkeinError {
   override name = "NonFiniteError";
@@ -102,8 +102,8 @@ export class NonFiniteError extends SkeinError {
 }
 
 /**
- * Error for a command that finished without the desired outcome: samples were not memorized, or no batch size, no
- * learning rate or no trial with a loss was found. Another attempt would end the same, so the user must change the job.
+ * Error for a command that finished without the desired result: samples were not memorized, or a search found no batch
+ * size, no learning rate, or no trial with a loss. A retry would give the same result, so the user must change the job.
  */
 export class OutcomeError extends SkeinError {
   override name = "OutcomeError";
@@ -148,7 +148,7 @@ export class TraceError extends SkeinError {
   }
 }
 
-/** Error for a system limit that denies this process, its user or its container more of a resource. */
+/** Error for a system limit on file handles or processes, which this process, its user or its container has reached. */
 export class ExhaustedError extends SkeinError {
   override name = "ExhaustedError";
 
@@ -162,9 +162,9 @@ export const isShortage = ({ code }: Pick<ErrorReport, "code">): boolean =>
   code === "out-of-handles" || code === "out-of-processes";
 
 /**
- * Converts an error caused by a shortage of file handles or processes to an `ExhaustedError` with a cure; returns all
- * other errors unchanged. Errors of Node, and errors that quote the system's error, name the shortage only in their
- * text.
+ * Converts an error caused by exhausted file handles or processes to an `ExhaustedError` with a cure; returns other
+ * errors unchanged. Checks the message instead of the error code, because some errors of Node, and errors that quote a
+ * system error, have no code for the shortage.
  */
 const explainShortage = (error: Error): Error => {
   const [cause] = error.message.split(/[;\n]/) as [string];
@@ -208,7 +208,7 @@ export interface ErrorReport {
 
 /** Maximum lengths of an error's message and stack, in characters. A user module may throw an error of any length. */
 const [maxMessage, maxStack] = [8_000, 16_000];
-/** Number of characters kept at the end of a shortened message, which contains the cure. */
+/** Number of characters preserved at the end of a shortened message, where the cure is. */
 const endLength = 1_000;
 
 const shortened = (text: string, most: number): string => {
@@ -282,8 +282,8 @@ export const explainDiskFull = (error: unknown, output: string, checkpoint: stri
 };
 
 /**
- * Codes of errors that may disappear without a change of the job: a full disk, or a resource that an earlier start
- * still uses.
+ * Codes of errors that may disappear without a change of the job, such as a full disk or a resource that a previous
+ * process still uses.
  */
 const temporary: ReadonlySet<string> = new Set([
   "checkpoint-damaged",

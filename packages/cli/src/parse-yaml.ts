@@ -2,8 +2,8 @@ import { ConfigError } from "./errors.ts";
 import { type Alias, type Document, LineCounter, parseAllDocuments, parseDocument, visit } from "yaml";
 
 /**
- * Maximum length of a job in YAML, in characters; users write a few hundred. The time of the YAML parser grows with the
- * square of the number of keys of a mapping. Longer jobs must be JSON, which is the format that runs save.
+ * Maximum length of a YAML job in characters. Typical jobs have a few hundred characters. Parsing time grows with the
+ * square of the number of keys of a mapping. Longer jobs must be JSON, the format in which runs save jobs.
  */
 export const maxYamlLength: number = 32 * 1024;
 
@@ -57,7 +57,10 @@ export const parseYaml = (text: string, file: string): readonly ParsedYaml[] => 
   }
 };
 
-/** Returns the offset of the alias that `message` names, or of the first alias if the message names none. */
+/**
+ * Returns the offset of the alias that `message` names. If the message names no alias, returns the offset of the first
+ * alias.
+ */
 const firstAlias = (document: Document, message: string): number => {
   let first: Alias | undefined;
   visit(document, {

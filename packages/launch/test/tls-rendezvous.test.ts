@@ -111,8 +111,7 @@ describe("a rendezvous over TLS", () => {
       const error = await failureOf(join2(coordinator, ranks, rankFiles(folder, proven)));
       expect(error.code).toBe("peer-identity");
       expect(error.message).toMatch(/joins with ranks? .*, but its certificate proves to be rank 0;/);
-      // The coordinator has its own thread, which reports to this thread; a slow process also reports that it is
-      // waiting.
+      // The coordinator reports from its own thread. A slow process also reports that it is waiting.
       await expect.poll(() => events.join("\n")).toContain(error.message);
     }
     expect((await failureOf(join2(coordinator, [0], coordinatorFiles(folder)))).message).toMatch(

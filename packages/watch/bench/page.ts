@@ -1,5 +1,5 @@
-// Performance of the watch page in headless Chromium: frames during a run of ten thousand steps, and the time until 50
-// MB of metrics are displayed. `npx --yes pnpm@12.21.0 exec node packages/watch/bench/page.ts`
+// Benchmark of the watch page in headless Chromium: frame times during a run of ten thousand steps, and the time until
+// 50 MB of metrics are displayed. Run with `npx --yes pnpm@12.21.0 exec node packages/watch/bench/page.ts`.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), "skein-watch-bench-"));
 const [live, large] = [join(folder, "live"), join(folder, "large")];
 const launcher = fileURLToPath(new URL("../../../apps/trainer/bin/skein-train.js", import.meta.url));
 
-/** A server as users start it, and its address. */
+/** Starts a server with `skein-train watch`. Returns its process and its URL. */
 const startServer = async (runs: string): Promise<{ readonly child: ChildProcess; readonly url: string }> => {
   const child = spawn(process.execPath, [launcher, "watch", runs, "--json"], { stdio: ["ignore", "pipe", "inherit"] });
   const [told] = (await once(child.stdout, "data")) as [Buffer];

@@ -5,8 +5,8 @@ import { build } from "esbuild";
 import { schemeRules } from "./page/scheme-rules.ts";
 
 /**
- * Bundles the page and its style sheet for browsers. Called by the build of this package, and by a server that runs
- * from a clone of the repository.
+ * Bundles the page and its style sheet for browsers. The build of this package calls this function, and so does a
+ * server that runs from a clone of the repository.
  *
  * @returns files by name: `page.js`, `page.css`, and `trace.js`, which the page loads when a trace is opened.
  */

@@ -13,7 +13,7 @@ import { countValues, histogramOf, rangeOf } from "@skein/run-files/node";
 import type { NdArray } from "@skein/tensor-core";
 import type { CheckpointAnswer } from "./checkpoint-histograms.ts";
 
-// Entry point of the thread that computes histograms of the weights of a checkpoint.
+// Entry point of the thread that computes histograms of the weights in a checkpoint.
 
 const newestSound = (folder: string): Checkpoint => {
   if (!hasCheckpoint(nodeFiles, folder))

@@ -1,17 +1,17 @@
 import { startThread } from "@skein/collectives/node";
 import type { StepHistograms } from "@skein/report";
 
-/** Response of the thread for the newest valid checkpoint of a run. */
+/** Response of the histogram thread: histograms of the newest valid checkpoint, or an error message. */
 export type CheckpointAnswer = StepHistograms | { readonly message: string };
 
 /** Time limit for reading a checkpoint, in milliseconds. */
 const deadlineMilliseconds = 600_000;
 
 /**
- * Computes histograms of the weights in the newest valid checkpoint of a run. A thread reads the complete checkpoint
- * while the page remains responsive.
+ * Computes histograms of the weights in the newest valid checkpoint of a run. The checkpoint is read in a separate
+ * thread, so that the page remains responsive.
  *
- * @param closing Terminates the thread immediately.
+ * @param closing Signal that terminates the thread immediately.
  * @throws Error with a one-line message if there is no checkpoint.
  */
 export const checkpointHistograms = async (folder: string, closing?: AbortSignal): Promise<StepHistograms> => {

@@ -16,8 +16,8 @@ const closed = (): Error => new Error("the page is closing");
 
 /**
  * Thread that responds to requests in order, with one message per request. If a request exceeds the time limit, the
- * thread is terminated, because a busy parser cannot be interrupted in any other way, and a new thread processes the
- * other requests.
+ * thread is terminated, because a busy parser cannot be interrupted otherwise. A new thread then processes the
+ * remaining requests.
  */
 export class DeadlineThread {
   private readonly start: () => Worker;
@@ -72,7 +72,7 @@ export class DeadlineThread {
   private countDown(): void {
     clearTimeout(this.timer);
     if (!this.isReady || this.waiting.length === 0) return;
-    // Two timers of half the time limit: if this process was suspended, the thread was suspended as well.
+    // Uses two timers of half the time limit, because suspending this process also suspends the thread.
     const half = this.milliseconds / 2;
     this.timer = setTimeout(() => {
       this.timer = setTimeout(() => {
@@ -86,7 +86,7 @@ export class DeadlineThread {
     try {
       worker = this.start();
     } catch (error) {
-      for (const { reject } of this.waiting.splice(0)) reject(error as Error); // no memory or file handle for a thread
+      for (const { reject } of this.waiting.splice(0)) reject(error as Error); // no memory for a thread
       return;
     }
     [this.worker, this.isReady] = [worker, false];
@@ -100,7 +100,8 @@ export class DeadlineThread {
     worker.on("error", (error: Error) => {
       failure = error;
     });
-    // The error may arrive before answers that the thread sent earlier. At the exit, all answers have arrived.
+    // The error may arrive before responses that the thread sent earlier. When the thread exits, all responses have
+    // arrived.
     worker.on("exit", (code) => {
       if (worker === this.worker) this.giveUp(failure ?? new Error(`the reader ended with code ${code}`));
     });

@@ -1,4 +1,4 @@
-/** Header of the rows of one line type in a message of `/api/rows`. */
+/** Header of a table in a message of `/api/rows`: the rows of one line type. */
 import type { MetricTable } from "@skein/run-files";
 export interface RowsHeader {
   readonly type: string;
@@ -16,14 +16,14 @@ export interface MessageHeader {
 }
 
 const pieceBytes = 2 ** 16;
-/** Number of rows whose steps fill one chunk. */
+/** Number of rows whose steps (f64) fill one chunk. */
 const pieceRows = pieceBytes / Float64Array.BYTES_PER_ELEMENT;
 
 /**
  * Encodes the rows that a page does not have yet, as chunks of bytes. The message begins with the length of a JSON
- * header as a 32-bit number, the header, and zeros up to a multiple of 8. For each table, steps and times follow as
- * 64-bit numbers, and each quantity as 32-bit numbers, padded to a multiple of 8. All numbers are little-endian. Each
- * chunk is made when it is requested, and the table may grow in the meantime.
+ * header as a 32-bit number, the header, and zeros up to a multiple of 8 bytes. Then each table stores steps and times
+ * as 64-bit numbers, and each quantity as 32-bit numbers padded to a multiple of 8 bytes. All numbers are
+ * little-endian. Each chunk is encoded when it is requested, and the table may grow between two chunks.
  *
  * @param known Number of rows that the page has, by line type.
  * @param isCurrent Returns whether all rows still exist.
@@ -68,7 +68,12 @@ const partsOf = function* (
   }
 };
 
-/** @param left Number of rows up to the end of the column, which may be more than `values` contains. */
+/**
+ * Encodes up to one chunk of a column, padded with NaN.
+ *
+ * @param left Number of rows up to the end of the column. `values` may have fewer rows, if the column is shorter than
+ * the table.
+ */
 const bytesOf = (values: Float64Array | Float32Array, left: number): Uint8Array => {
   const count = Math.min(left, pieceRows);
   const whole = values instanceof Float64Array ? new Float64Array(count) : new Float32Array(Math.ceil(count / 2) * 2);
@@ -76,7 +81,7 @@ const bytesOf = (values: Float64Array | Float32Array, left: number): Uint8Array 
   return new Uint8Array(whole.buffer);
 };
 
-/** Repacks the bytes into chunks of equal length, because a table may have thousands of short columns. */
+/** Combines pieces of bytes into chunks of equal length, because a table may have thousands of short columns. */
 const packed = function* (parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
   let [piece, filled] = [new Uint8Array(pieceBytes), 0];
   for (const part of parts)

@@ -2,12 +2,12 @@ import type { ServerResponse } from "node:http";
 import type { RunFacts } from "@skein/run-files/node";
 import { securityHeaders } from "./send.ts";
 
-/** Approximate number of characters of an event. The next event is made only after the page has read enough. */
+/** Approximate number of characters of an event. The next event is created only when the page has read enough data. */
 const eventCharacters = 2 ** 16;
 
 /**
- * An open page, and the ids of runs to be sent to the page. Only ids are queued, so that a slow page needs no more
- * memory.
+ * Connection to an open page, with the ids of runs to send to the page. Only ids are queued, so that a slow page needs
+ * little memory.
  */
 class Listener {
   private readonly response: ServerResponse;
@@ -98,7 +98,7 @@ const firstOf = (ids: Set<string>): string | undefined => {
   return undefined;
 };
 
-/** Sends changes to open pages, to each page at the rate at which the page reads. */
+/** Sends changes to open pages, at the rate at which each page reads. */
 export class Listeners {
   private readonly responses = new Map<ServerResponse, Listener>();
 
@@ -117,7 +117,7 @@ export class Listeners {
     for (const listener of this.responses.values()) listener.tell(changed, gone);
   }
 
-  /** Sends a periodic message, by which both ends detect a broken connection. */
+  /** Sends a heartbeat message, with which both ends detect a broken connection. */
   beat(): void {
     for (const listener of this.responses.values()) listener.beat();
   }

@@ -5,7 +5,7 @@ import { threadIsReady } from "./deadline-thread.ts";
 // Entry point of the thread that searches for runs and reads them, for `WatchedRuns`. The thread can be terminated
 // while it is busy.
 
-/** Request to the thread. A search continues where the previous search stopped. */
+/** Request to the loader thread. A search continues where the previous search stopped. */
 export type LoaderRequest = { readonly kind: "search" } | { readonly kind: "read"; readonly run: KnownRun };
 
 export interface SearchAnswer {

@@ -14,7 +14,7 @@ export interface LookLoopInput {
 /** Runs written within this number of milliseconds are checked often. */
 const livelyFor = 120_000;
 /**
- * Maximum number of concurrent requests to the thread. Enough to keep the thread busy, and few enough for short waits.
+ * Maximum number of concurrent requests to the thread: enough to keep the thread busy, but few enough for short waits.
  */
 const maxConcurrent = 16;
 /** Maximum share of time spent searching. */
@@ -26,17 +26,17 @@ const lookAnyway = 300_000;
 /** Maximum number of runs that seem to have ended that are checked after each search. */
 const maxUnscheduled = 500;
 /**
- * Maximum time in milliseconds for which a page opened at the start waits for all runs. Remaining runs are sent later,
- * when they have been read.
+ * Maximum time in milliseconds that a page waits for all runs when the server starts. Runs that have not been read by
+ * then are sent later.
  */
 const firstWait = 1000;
 
 /** Keeps runs up to date: searches for runs, and checks runs that may have changed. */
 export class LookLoop {
-  /** Resolves when all runs have been checked once, or after a second. */
+  /** Resolves when all runs have been checked once, or after one second. */
   readonly first: Promise<void>;
   private readonly input: LookLoopInput;
-  /** Ids of the runs to check, in this order. */
+  /** Ids of the runs to check, in order. */
   private queue = new Set<string>();
   private numLooks = 0;
   /** Ids of the runs that have not been checked yet. */
@@ -82,7 +82,7 @@ export class LookLoop {
       });
       for (const id of gone) this.unseen.delete(id);
       tell(new Set(), gone);
-      // The state of these runs also changes with time, or when a process ends.
+      // The state of these runs can change without a change of their files.
       this.enqueue(runs.running);
       this.enqueue(runs.ids.filter((id) => runs.isDue(id, lookAnyway)).slice(0, maxUnscheduled));
       this.fault = undefined;
@@ -102,7 +102,7 @@ export class LookLoop {
     this.startReads();
   }
 
-  /** Queues runs, newest first, which is the order of the page. */
+  /** Queues runs, newest first, as the page lists them. */
   private enqueueNewest(ids: readonly string[]): void {
     const { runs } = this.input;
     for (const id of ids) if (runs.lookedAt(id) === -Infinity) this.unseen.add(id);
@@ -129,7 +129,7 @@ export class LookLoop {
       this.input.note(`watch: ${id}: ${(error as Error).message}`);
     }
     this.unseen.delete(id);
-    if (runs.isBehind(id)) this.queue.add(id); // after the other runs
+    if (runs.isBehind(id)) this.queue.add(id); // queued after the other runs
     if (this.changed.size > 0) this.telling ??= setTimeout(() => this.tell(), Math.min(50, this.input.lookEvery));
     this.numLooks--;
     this.startReads();

@@ -25,8 +25,8 @@ const shell = `<!doctype html>
 const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * Returns the bundle of the published package, made by its build; in a clone of the repository, bundles the page now,
- * which takes a fraction of a second.
+ * Returns the bundled page. The published package contains the bundle; in a clone of the repository, the page is
+ * bundled now, which takes a fraction of a second.
  */
 const bundled = async (): Promise<ReadonlyMap<string, Uint8Array | string>> => {
   const folder = pathOf("./watch-page");

@@ -26,7 +26,7 @@ export interface ShownSamples {
 const maxBytes = 2 ** 27;
 const maxLineBytes = 2 ** 24;
 const maxEvaluations = 20;
-/** Maximum number of characters of the displayed evaluations, and of their images, as JSON. */
+/** Maximum number of characters of the displayed evaluations as JSON. The same limit applies to their images. */
 const maxCharacters = 2 ** 23;
 
 const index = z.int().nonnegative();

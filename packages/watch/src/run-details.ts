@@ -9,7 +9,7 @@ export interface RunDetails {
   readonly provenance: RunFiles["provenance"] | null;
   readonly summary: RunFiles["summary"] | null;
   readonly checkpoints: readonly ListedCheckpoint[];
-  /** Traces in the folder of the run, newest first, each with the command that makes a report from the trace. */
+  /** Traces in the folder of the run, newest first, each with the command that creates a report from the trace. */
   readonly traces: readonly (ListedTrace & { readonly command: string })[];
   /** Command that resumes the run; null if there is no checkpoint. */
   readonly resume: string | null;

@@ -14,11 +14,11 @@ const now = 1e12;
 test.each<[string, number, Partial<RunFiles>, number]>([
   ["running", 5, {}, 0.1],
   ["stopped", 61, {}, 0.1],
-  ["running", 200, {}, 30], // ten of the run's steps take longer
+  ["running", 200, {}, 30], // ten steps of the run take longer
   ["stopped", 400, {}, 30],
   ["finished", 400, { summaryWrittenAt: now - 400_000 }, 1],
   ["running", 5, { summaryWrittenAt: now - 400_000 }, 1], // the run was resumed after its summary was written
-  ["running", 9_999, { provenance: { host: "here", pid: process.pid } }, 1], // its process is alive, whatever it does
+  ["running", 9_999, { provenance: { host: "here", pid: process.pid } }, 1], // its process is alive
   ["stopped", 1, { provenance: { host: "here", pid: 2 ** 22 + 12_345 } }, 1], // the process was killed
   ["running", 1, { provenance: { host: "there", pid: 2 ** 22 + 12_345 } }, 1],
   ["failed", 1, { provenance: { host: "here", pid: process.pid, ended: { how: "failed", reason: "x" } } }, 1],

@@ -5,7 +5,7 @@ import { nodeFiles } from "@skein/cli/node";
 
 /** Maximum number of folder entries to read. */
 const maxEntries = 100_000;
-/** Maximum number of checkpoints to list, and of traces. */
+/** Maximum number of listed checkpoints, and of listed traces. */
 const maxListed = 1000;
 
 /** A checkpoint of a run: its step, and the path of its folder. */

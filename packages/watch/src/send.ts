@@ -19,7 +19,7 @@ export const refuse = (response: ServerResponse, status: number, text: string): 
   response.end(`${text}\n`);
 };
 
-/** Sends chunks as fast as the client reads. Each chunk is made only when it is needed. */
+/** Sends chunks as fast as the client reads. Each chunk is created only when the client can receive it. */
 export const sendPieces = (
   response: ServerResponse,
   type: string,

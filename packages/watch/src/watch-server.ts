@@ -55,8 +55,8 @@ const parseKnown = (text: string | null): Map<string, number> =>
 /**
  * Serves a page with the runs below a folder, only on the loopback address of this machine. Host names that resolve to
  * this address on other machines (DNS rebinding) are rejected by the Host header. Only GET requests are accepted,
- * except that the page itself, identified by the Origin header, may request histograms from a run. Runs are identified
- * by ids that were found on disk; no path from a request is ever opened.
+ * except requests for histograms from the page, which the Origin header identifies. Requests identify runs by ids that
+ * the server found on disk, so that no path from a request is ever opened.
  */
 export const serveWatch = async ({
   runs,
@@ -100,7 +100,7 @@ export const serveWatch = async ({
       return;
     }
     if (pathname === "/api/events") {
-      await looks.first; // a page first receives all runs
+      await looks.first; // a page receives all runs first
       if (response.destroyed) return undefined;
       const ids = runs.ids.toSorted((a, b) => runs.writtenAt(b) - runs.writtenAt(a));
       return listeners.add(response, ids, (id) => runs.factsOf(id));
@@ -146,7 +146,7 @@ export const serveWatch = async ({
     }
   };
 
-  /** Running computations, by run. Concurrent requests for a run share one computation. */
+  /** Computations in progress, by run. Concurrent requests for a run share one computation. */
   const counting = new Map<string, ReturnType<typeof checkpointHistograms>>();
 
   /**
@@ -165,7 +165,7 @@ export const serveWatch = async ({
           response.end("asked\n");
           return;
         }
-        takeRequest(folder); // the run has ended since the last read
+        takeRequest(folder); // the run has ended since it was last read
       }
       const counted =
         counting.get(id) ??

@@ -49,7 +49,7 @@ const threadMegabytes = 1024;
 const deadlineMilliseconds = 10_000;
 /** Pause in milliseconds before a run is read again after a timeout. Each further timeout doubles the pause. */
 const minPause = 10_000;
-/** Maximum pause in milliseconds. */
+/** Maximum pause in milliseconds before a run is read again after timeouts. */
 const maxPause = 600_000;
 
 const startLoader = (root: string): Worker =>
@@ -67,12 +67,13 @@ export interface WatchedRunsOptions {
 }
 
 /**
- * All runs below a folder, kept up to date by polling, because shared file systems do not report changes. A thread
- * searches and reads. Each read returns a limited number of bytes of the metrics, so that no run delays other runs.
+ * All runs below a folder, kept up to date by polling, because shared file systems do not report changes. Searching and
+ * reading run in a separate thread. Each read returns a limited number of metrics bytes, so that a run does not delay
+ * other runs.
  */
 export class WatchedRuns {
   readonly root: string;
-  /** Ids of the running runs, as of the last read of each. */
+  /** Ids of the runs that were running when they were last read. */
   readonly running: Set<string> = new Set();
   private readonly runs = new Map<string, WatchedRun>();
   private readonly thread: DeadlineThread;
@@ -89,7 +90,7 @@ export class WatchedRuns {
    * Finds new runs, and removes deleted runs.
    *
    * @param changed Called with the ids of runs that are new or may have changed, as soon as they are found, and with
-   * the duration of the search.
+   * the duration of this part of the search, in milliseconds.
    * @returns the ids of deleted runs.
    */
   find(changed: (ids: readonly string[], milliseconds: number) => void = () => undefined): Promise<string[]> {
@@ -160,13 +161,14 @@ export class WatchedRuns {
     return run.tail;
   }
 
-  /** Summaries of all runs, as of the last read of each. */
+  /** Summaries of all runs, each from the last read of the run. */
   get facts(): RunFacts[] {
     return [...this.runs.values()].flatMap(({ facts }) => facts ?? []);
   }
 
   /**
-   * Reads new data of a run, up to the size limit of one read. `loaded` of its summary shows whether more data is left.
+   * Reads new data of a run, up to the size limit of a single read. `loaded` in the run's summary shows whether more
+   * data remains.
    *
    * @returns the summary of the run if it has changed.
    */
@@ -187,7 +189,7 @@ export class WatchedRuns {
     while (this.isBehind(id));
   }
 
-  /** Whether more of a run's metrics can be read immediately. */
+  /** Whether more metrics of a run can be read immediately. */
   isBehind(id: string): boolean {
     const run = this.runs.get(id);
     return run !== undefined && run.hasRead && run.tail.share < 1;
@@ -205,7 +207,7 @@ export class WatchedRuns {
     return this.thread.close();
   }
 
-  /** Processes the data of one read at a time, and lets requests of pages run in between. */
+  /** Processes data of one read at a time, and lets requests of pages run between reads. */
   private inTurn(act: () => void): Promise<void> {
     const turn = this.turn.then(() => new Promise<void>((resolve) => setImmediate(resolve))).then(act);
     this.turn = turn.catch(() => undefined);

@@ -16,7 +16,7 @@ type Page = Awaited<ReturnType<Browser["newPage"]>>;
 /** Polls with a long timeout, because a busy machine may be slow. */
 const poll = <T>(look: () => Promise<T>) => expect.poll(look, { timeout: 30_000 });
 
-/** Folder for screenshots that a person looks at. Undefined: no screenshots. */
+/** Folder for screenshots for visual inspection. Undefined: no screenshots. */
 const pictures = process.env["SKEIN_WATCH_PICTURES"];
 const adam = { name: "mnist", batch: 64, optimizer: { kind: "adam", beta1: 0.9 } };
 const sgd = { name: "mnist", batch: 128, optimizer: { kind: "sgd" } };
@@ -45,7 +45,9 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
   const row = (page: Page, id: string) =>
     page.getByRole("row").filter({ has: page.getByRole("checkbox", { name: id, exact: true }) });
   const chart = (page: Page, title: string) => page.getByRole("region", { name: title, exact: true });
-  /** Returns the number of pixels per color of a chart, without background and gray: the pixels of its lines. */
+  /**
+   * Returns the number of pixels per color of a chart, excluding background and gray. These pixels belong to the lines.
+   */
   const colours = (page: Page, title: string): Promise<number> =>
     chart(page, title)
       .locator("canvas")

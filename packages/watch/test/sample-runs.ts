@@ -6,7 +6,7 @@ import type { Span, Track } from "@skein/tensor-core";
 /** A run name with HTML, as another tool could have written it. */
 export const hostileName = `<script>window.stolen=1</script><img src=x onerror="window.stolen=2">`;
 
-/** Returns step lines like those of a run on MNIST. */
+/** Returns step lines similar to those of an MNIST run. */
 export const sampleLines = (from: number, to: number, seed = 1): string => {
   let text = "";
   for (let step = from + 1; step <= to; step++) {
@@ -50,8 +50,8 @@ export const growSampleRun = (folder: string, from: number, to: number, seed = 1
   appendFileSync(join(folder, "metrics.jsonl"), sampleLines(from, to, seed));
 
 /**
- * Writes a trace of a few steps of two ranks into the folder of a run. It contains an arbitrary name, as if from
- * another tool.
+ * Writes a trace of a few steps of two ranks into the folder of a run. The trace contains a name with HTML, as if
+ * written by another tool.
  */
 export const writeSampleTrace = (folder: string, steps: number): void => {
   const spansOf = (rank: number): Span[] =>

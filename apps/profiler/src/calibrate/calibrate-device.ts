@@ -5,16 +5,16 @@ import { median } from "@skein/measuring";
 import type { BackendRates } from "skein-train/profiling";
 
 /**
- * Returns the efficiency to assume for operators and sizes without a sample: the median of the measured efficiencies,
- * but at most 1.
+ * Returns the assumed efficiency of operators and sizes without a sample: the median of the measured efficiencies, but
+ * at most 1.
  */
 const assumedOf = (efficiencies: readonly { readonly efficiency: number }[]): number =>
   efficiencies.length === 0 ? 1 : Math.min(1, median(efficiencies.map(({ efficiency }) => efficiency)));
 
 /**
- * Build a device from measurements. Peak flops: rate of the fastest matrix product. Memory bandwidth: rate of an
- * elementwise sweep over more data than the caches can hold. The efficiencies of each operator are relative to the
- * roofline with these peak rates.
+ * Builds a device from measurements. Peak flops: rate of the fastest matrix product. Memory bandwidth: rate of an
+ * elementwise sweep over more data than the caches can hold. Operator efficiencies are relative to the roofline with
+ * these peak rates.
  */
 export const calibrateDevice = (
   rates: BackendRates,

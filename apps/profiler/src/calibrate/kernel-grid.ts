@@ -17,7 +17,7 @@ import {
   trace,
 } from "@skein/tensor-core";
 
-/** A function that runs one kernel, with the shapes of its arguments. */
+/** A function that runs one kernel, and the shapes of its arguments. */
 interface GridRow {
   readonly fn: (...args: Tensor[]) => Tensor;
   readonly shapes: readonly Shape[];
@@ -81,7 +81,7 @@ export const measureKernelGrid = async (): Promise<KernelSample[]> => {
     const inputs = shapes.map((shape) => backend.upload(NdArray.zeros("f32", [...shape])));
     try {
       for (let i = 0; i < repeats; i++) backend.free((await compiled(...(inputs as never[]))) as never);
-      // The first call is left out because it runs with cold caches.
+      // The first call is excluded, because it runs with cold caches.
       const times = spanSink.spans
         .flatMap(({ track, startSeconds, endSeconds }) => (track === "compute" ? endSeconds - startSeconds : []))
         .slice(1);

@@ -21,7 +21,7 @@ const kernel = (seconds: number): StepProgram[number] => ({
   operator: "matmul",
   price: { flops: 1, bytes: 1, seconds, rooflineSeconds: seconds, boundBy: "flops", basis: "measured" },
 });
-/** Bytes sent per collective: 0.6 ms at 2 ns per byte during computation. */
+/** Bytes sent per collective, which take 0.6 ms at 2 ns per byte during computation. */
 const sentBytes = 300_000;
 const start = (number: number): StepProgram[number] => ({
   kind: "start",
@@ -50,8 +50,8 @@ const wait = (of: number, startIndex: number): StepProgram[number] => ({
 });
 
 /**
- * Returns a program with kernels of 3 ms. If `overlapped`, each collective starts when its operand is ready; if not,
- * all collectives start after all kernels. The waits are at the end.
+ * Returns a program with kernels of 3 ms. If `overlapped`, each collective starts when its operand is ready. Otherwise
+ * all collectives start after all kernels. Waits are at the end of the program.
  */
 const programOf = (collectives: number, overlapped: boolean): StepProgram => {
   const numbers = Array.from({ length: collectives }, (_, i) => i);
@@ -138,7 +138,7 @@ test("separates kernels slowed by overlap from kernels slowed by bytes, and both
 
 test("fits a slowdown of overlapped steps that kernels do not show, so that no row is predicted too fast", () => {
   // The clock of a rank that loses its core between kernels: steps take 60 % longer, but kernels do not. Messages that
-  // wait for the end of the computation explain only part of this increase.
+  // wait until a computation ends explain only part of this increase.
   const stretched = ways.map(([collectives, overlapped], i): RanJob => {
     const run = ranWith(programOf(collectives, overlapped), { ...truth, stepVariation: 0 }, i);
     if (!overlapped) return run;

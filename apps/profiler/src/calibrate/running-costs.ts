@@ -11,9 +11,9 @@ import { sum } from "../sum.ts";
 /** A job with its measured steps. */
 export interface RanJob {
   readonly job: Pick<ProfiledJob, "facts" | "groups">;
-  /** Steps of each round. Each round is a separate run of the job. */
+  /** Measured steps by round. Each round is a separate run of the job. */
   readonly rounds: readonly (readonly WorldStep[])[];
-  /** The job's step, priced on the hardware for which the costs are fitted. */
+  /** Step of the job, priced on the hardware for which the running costs are fitted. */
   readonly program: StepProgram;
 }
 
@@ -27,8 +27,7 @@ export interface FittedRunningCosts {
 const stepsOf = ({ rounds }: RanJob): readonly WorldStep[] => rounds.flat();
 
 /**
- * Returns the seconds from the end of one step on its last rank to the end of the next step, for each pair of
- * consecutive steps in a round.
+ * Returns the step times of one round in seconds, from the end of a step on its last rank to the end of the next step.
  */
 const stepTimes = (steps: readonly WorldStep[]): readonly number[] => {
   const ends = steps.map((ranks) => Math.max(...ranks.map(({ whole }) => whole.endSeconds)));
@@ -38,27 +37,24 @@ const stepTimes = (steps: readonly WorldStep[]): readonly number[] => {
 const steadySeconds = ({ rounds }: RanJob): number => median(rounds.flatMap(stepTimes));
 
 /**
- * Returns the spread of the rounds: largest minus smallest median step, divided by the median of the medians; undefined
- * for a single round.
+ * Returns the relative spread of the rounds: largest minus smallest median step time, divided by the median of these
+ * medians. Undefined for a single round.
  */
 const spreadOf = ({ rounds }: RanJob): number | undefined => {
   const medians = rounds.map((steps) => median(stepTimes(steps)));
   return medians.length < 2 ? undefined : (Math.max(...medians) - Math.min(...medians)) / median(medians);
 };
 
-/** Returns the seconds of a rank's step that are in neither kernels nor waits. */
+/** Returns the seconds of a rank's step outside kernels and waits. */
 const outsideSeconds = (step: RankStep): number => {
   const { data, host, between } = attribute(step);
   return data + host + between;
 };
 
-/** Returns the seconds of a rank's step without waits. */
+/** Returns the seconds of a rank's step, excluding waits. */
 const ownSeconds = (step: RankStep): number => sum(attribute(step).compute.values()) + outsideSeconds(step);
 
-/**
- * Fits a line to the seconds of a step outside kernels, as a function of the number of collectives that start in the
- * step.
- */
+/** Fits a line to the step time outside kernels, as a function of the number of collectives in the step. */
 const fitOutside = (runs: readonly RanJob[]): Pick<RunningCosts, "secondsPerStep" | "secondsPerCollective"> => {
   const samples = runs.map((run) => {
     const ranks = stepsOf(run).flat();
@@ -76,8 +72,8 @@ const fitOutside = (runs: readonly RanJob[]): Pick<RunningCosts, "secondsPerStep
 const medianOfChiSquared = (freedom: number): number => (1 - 2 / (9 * freedom)) ** 3;
 
 /**
- * Computes the relative standard deviation of rank times within a step. A slowdown of all ranks has no effect on it.
- * Uses the median over steps, so that a single pause does not change the result.
+ * Computes the relative standard deviation of the times of ranks within a step. Slowdowns that affect all ranks equally
+ * do not change the result. Uses the median over steps, so that a single pause does not change the result either.
  */
 const stepVariationOf = (runs: readonly RanJob[]): number => {
   const variances = runs.flatMap((run) =>
@@ -108,15 +104,15 @@ const lineThrough = (points: readonly (readonly [x: number, y: number])[]): read
 type OverlapCosts = Required<Pick<RunningCosts, "secondsPerByteBeside" | "overlapSlowdown">>;
 
 /**
- * Minimum sin² of the angle between two vectors over the jobs, bytes sent and seconds computed during collectives, for
- * which both effects can be separated. Below this value, the whole slowdown is attributed to bytes.
+ * Minimum sin² of the angle between two vectors with one component per job: bytes sent, and seconds computed during
+ * collectives. Below this value, the effects of both quantities cannot be separated, and the slowdown is attributed to
+ * bytes only.
  */
 const minDetermined = 1e-3;
 
 /**
- * Fit the slowdown of kernels that run during collectives: measured minus priced kernel seconds, as a linear function
- * of the bytes sent and of the seconds computed during collectives. Uses least squares, with both coefficients at least
- * 0.
+ * Fits the slowdown of kernels that run during collectives: measured minus priced kernel seconds, as a linear function
+ * of the bytes sent and of the seconds computed during collectives. Uses least squares with nonnegative coefficients.
  */
 const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
   const samples = overlapped.map((run) => {
@@ -155,16 +151,18 @@ const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
     : { secondsPerByteBeside: perByte, overlapSlowdown: perSecond };
 };
 
-/** Candidate slowdowns to add to the slowdown that is visible in kernel spans. */
+/** Candidates of additional slowdown, on top of the slowdown visible in kernel spans. */
 const addedSlowdowns = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8];
 
-/** Step errors whose difference is below this fraction are treated as equal; the smaller cost is then chosen. */
+/**
+ * Maximum difference of relative step errors that are treated as equal. Among equal errors, the smaller cost is chosen.
+ */
 const equalErrorTolerance = 0.005;
 
 /**
- * Find how long messages wait for computing ranks, and how much slower these ranks compute than their kernel spans
- * show, from the steps of jobs with overlap. Minimizes the sum of squared relative errors. Among costs that fit equally
- * well, the smallest cost is chosen.
+ * Fits two costs to the steps of jobs with overlap: the delay of messages to computing ranks, and the slowdown of these
+ * ranks in addition to their kernel spans. Minimizes the root mean square of the relative step errors. Among costs with
+ * equal errors, the smallest cost is chosen.
  */
 const fitOverlap = (
   overlapped: readonly RanJob[],
@@ -183,7 +181,7 @@ const fitOverlap = (
     });
   const tried = tryAll(0, delays);
   const minOf = (of: typeof tried): number => Math.min(...of.map(({ error }) => error));
-  // An error counts as a slowdown only if message delays do not explain it.
+  // Slowdowns are tried only if message delays alone do not explain the error.
   if (minOf(tried) > equalErrorTolerance)
     for (const added of addedSlowdowns)
       tried.push(
@@ -197,14 +195,15 @@ const fitOverlap = (
 };
 
 /**
- * Fit the costs of running ranks, in addition to kernels and messages, to the measured steps of some jobs.
+ * Fits the costs of running ranks to measured steps of jobs. These costs are added to the costs of kernels and
+ * messages.
  *
  * Three costs are measured from spans: time outside kernels and waits, variation of rank times, and slowdown of kernels
- * during messages (per byte and per second). Jobs without overlap determine two more costs: the difference between
- * measured and simulated steps is fitted as a line over the number of collectives, whose slope is a cost per
- * collective, and whose intercept is a cost per step. Two costs are not visible in spans and are fitted to the steps of
- * jobs with overlap: the time that messages wait for computing ranks, and any additional slowdown of a rank during
- * collectives. These two costs are 0 if there are no jobs with overlap.
+ * during messages (per byte and per second). Jobs without overlap determine two more costs: a line is fitted to the
+ * difference between measured and simulated step time over the number of collectives. The slope of the line is a cost
+ * per collective, and the intercept is a cost per step. Two costs are not visible in spans and are fitted to the steps
+ * of jobs with overlap: the delay of messages to computing ranks, and an additional slowdown of ranks during
+ * collectives. Both costs are 0 if no job has overlap.
  *
  * @param runs Measured jobs, with kernels priced as if no messages were sent while kernels run.
  *
@@ -239,7 +238,7 @@ export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile)
     collectiveLatencySeconds,
     secondsPerStep: Math.max(0, read.secondsPerStep + rest),
   };
-  /** Returns the root mean square of the relative errors over the jobs with overlap. */
+  /** Returns the root mean square of the relative step errors of jobs with overlap. */
   const errorOf = (running: RunningCosts): number => {
     const predict = predictedBy(running);
     return Math.sqrt(sum(overlapped.map((run) => (predict(run) / measured.get(run)! - 1) ** 2)) / overlapped.length);

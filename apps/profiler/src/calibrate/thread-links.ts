@@ -5,8 +5,8 @@ import type { ClusterLinks } from "@skein/cost-model/hardware";
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * A collective of a run: number of messages and bytes along the busiest path of its schedule, and shortest measured
- * time.
+ * A collective of a run: number of messages and bytes on the busiest path of its schedule, and shortest measured time
+ * in seconds.
  */
 interface PathSample {
   readonly messages: number;
@@ -15,9 +15,9 @@ interface PathSample {
 }
 
 /**
- * Fit the cost of messages between threads of one process, α + β · b with b in bytes, from the collectives of a run.
- * The cost includes sums. The fit uses the shortest time of each collective over all steps, because in other steps a
- * rank may have started late.
+ * Fits the cost of messages between threads of one process to the collectives of a run: α + β · b seconds for b bytes.
+ * The cost includes the time to add received values. The fit uses the shortest time of each collective over all steps,
+ * because longer times may include waits for a late rank.
  *
  * @throws ArgumentError unless the run has two collectives of different sizes.
  */
@@ -49,10 +49,16 @@ export const threadLinks = (steps: readonly WorldStep[], worldSize: number): Lin
   return { secondsPerMessage: secondsPerMessage / messages, secondsPerByte };
 };
 
-/** Contention is not measured: the flows of one host share its links, without an additional penalty. */
+/**
+ * Contention of links that were not measured under contention: concurrent flows share a link without additional
+ * penalty.
+ */
 export const noContention = { penaltyPerFlow: 0 } as const;
 
-/** Builds the links of ranks in one process. All links are equal, and their cost includes sums. */
+/**
+ * Builds the links between ranks of one process. All links are equal. Their cost includes the time to add received
+ * values.
+ */
 export const linksOfThreads = (within: LinkTimes, source: string): ClusterLinks => ({
   within,
   across: within,

@@ -36,7 +36,8 @@ interface Variant {
 
 /**
  * Returns variants of a job that exchange each gradient separately: after the backward pass, during the backward pass,
- * and in halves. The variants show how much messages and computation slow each other.
+ * and with DeAR (reduce-scatter and all-gather around the end of the step). The variants show how much messages slow
+ * computation, and how much computation slows messages.
  */
 const exchangeVariants = async (first: ProfiledJob): Promise<Variant[]> => {
   const variants: Variant[] = [];
@@ -52,7 +53,7 @@ const exchangeVariants = async (first: ProfiledJob): Promise<Variant[]> => {
         rounds: [],
       });
     } catch (error) {
-      // Some jobs do not support this exchange.
+      // A job may not support this exchange.
       if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
     }
   return variants;
@@ -72,8 +73,8 @@ const runningLines = (running: RunningCosts, ranks: number): string[] => {
 };
 
 /**
- * Returns the samples of kernels that run while no messages are sent, because the slowdown by messages is a separate
- * cost. Operators that run only while messages are sent keep all their samples.
+ * Returns samples of kernels that run while no messages are sent, because the slowdown by messages is a separate cost.
+ * For operators that run only while messages are sent, returns these samples.
  */
 const undisturbedSamples = (runs: readonly MeasuredJob[], device: ComputeDevice): KernelSample[] => {
   const byOverlap = Map.groupBy(runs, (run) => overlapsOf(run.programOn(device)).length > 0);
@@ -84,7 +85,10 @@ const undisturbedSamples = (runs: readonly MeasuredJob[], device: ComputeDevice)
   return [...undisturbed, ...overlapped.filter(({ operator }) => !known.has(operator))];
 };
 
-/** `skein-profile calibrate`: measure this machine with kernels and jobs, and write a hardware file for predictions. */
+/**
+ * Implements `skein-profile calibrate`: measures this machine with kernels and jobs, and writes a hardware file for
+ * predictions.
+ */
 export const calibrateCommand = async (
   files: readonly string[],
   { steps, warmUp, rounds: asked, output, ...jobOptions }: CalibrateCommandOptions,

@@ -20,7 +20,7 @@ const reportOf = (path: string): ProfileReport => {
   return parseReport(text, path);
 };
 
-/** `skein-profile compare`: print the statistically significant differences between two reports. */
+/** Implements `skein-profile compare`: prints the statistically significant differences between two reports. */
 export const compareCommand = (before: string, after: string): number => {
   for (const line of comparisonLines(reportOf(before), reportOf(after), process.stdout.columns))
     writeStdout(`${line}\n`);

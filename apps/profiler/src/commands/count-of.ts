@@ -2,7 +2,7 @@ import { ArgumentError } from "@skein/tensor-core";
 
 /**
  * Parses the number given for an option.
- * @throws ArgumentError for text that is not an integer of at least `least`.
+ * @throws ArgumentError if the text is not an integer, or if the integer is less than `least`.
  */
 export const countOf = (option: string, text: string, least: number): number => {
   const count = Number(text);

@@ -20,7 +20,7 @@ const notWritable = (output: string, reason: string): ArgumentError =>
 
 /**
  * Checks, before the measurement, that a file can be written to `output`.
- * @throws ArgumentError if not.
+ * @throws ArgumentError if the folder does not exist or is not writable.
  */
 const requireWritable = (output: string): void => {
   if (statSync(dirname(output), { throwIfNoEntry: false })?.isDirectory() !== true)
@@ -28,7 +28,7 @@ const requireWritable = (output: string): void => {
   if (statSync(output, { throwIfNoEntry: false })?.isDirectory() === true) throw notWritable(output, "it is a folder");
 };
 
-/** `skein-profile links`: measure the cost of messages between the ranks of a job. */
+/** Implements `skein-profile links`: measures the cost of messages between the ranks of a job. */
 export const linksCommand = async (
   file: string,
   { hardware, output, json = false, ...jobOptions }: LinksCommandOptions,

@@ -60,12 +60,12 @@ const configurationOf = (options: ModelCommandOptions): TrainingConfiguration | 
     flashAttention,
     tensorParallel,
     quantized,
-    // As in the LoRA paper: adapters on the query and value projections.
+    // The LoRA paper adds adapters to the query and value projections.
     adapters: lora === undefined ? undefined : { kind: "lora", rank: lora, projections: ["query", "value"] },
   };
 };
 
-/** `skein-profile model`: print the estimated time and memory of a large model. */
+/** Implements `skein-profile model`: prints the estimated time and memory of a large model. */
 export const modelCommand = (name: string, options: ModelCommandOptions): number => {
   const dissection = dissect(modelNamed(name), configurationOf(options), hardwareOf(options.hardware));
   const lines =

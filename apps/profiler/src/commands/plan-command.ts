@@ -23,7 +23,10 @@ export interface PlanCommandOptions extends Pick<JobOptions, "ranks" | "transpor
   readonly json?: boolean;
 }
 
-/** `skein-profile plan`: find the fastest configuration of a job on given hardware, and the best number of ranks. */
+/**
+ * Implements `skein-profile plan`: finds the fastest configuration of a job on given hardware, and the best number of
+ * ranks.
+ */
 export const planCommand = async (
   file: string,
   {
@@ -40,8 +43,8 @@ export const planCommand = async (
   if (apply !== undefined) requireNewJob(file, apply);
   const machine = hardwareOf(hardware);
   const counts = ranks === undefined ? undefined : rankList(String(ranks));
-  // A single number of ranks replaces the job's own number and keeps its batch; several numbers of ranks are compared
-  // with each other.
+  // A single number of ranks replaces the number in the job, with the batch unchanged. Several numbers of ranks are
+  // compared with each other.
   const own = await openJob(file, { ...rest, set, ...(counts?.length === 1 && { ranks: String(counts[0]) }) });
   const several = counts !== undefined && counts.length > 1;
   const planned = await planWorlds(own, machine, { ranks: several ? counts : [own.facts.ranks], keep, lossless });

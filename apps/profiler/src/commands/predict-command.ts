@@ -7,12 +7,12 @@ import { predictionLines } from "../predict/prediction-lines.ts";
 
 export interface PredictCommandOptions extends Pick<JobOptions, "ranks" | "transport" | "set"> {
   readonly hardware: string;
-  /** Measured steps of the job, each in the form RANKS=SECONDS. */
+  /** Measured step times of the job, each as RANKS=SECONDS. */
   readonly measured?: readonly string[];
   readonly json?: boolean;
 }
 
-/** `skein-profile predict`: predict the step time of a job on given hardware. */
+/** Implements `skein-profile predict`: predicts the step time of a job on given hardware. */
 export const predictCommand = async (
   file: string,
   { hardware, measured = [], json = false, ...jobOptions }: PredictCommandOptions,

@@ -30,7 +30,7 @@ export interface ReportCommandOptions extends Pick<JobOptions, "ranks" | "transp
 }
 
 /**
- * Rejects options that have no meaning without --job.
+ * Rejects options that require --job, if --job is absent. @throws ArgumentError.
  * @throws ArgumentError if there is such an option without --job.
  */
 const requireJob = ({ job, ranks, transport, set = [], hardware }: ReportCommandOptions): void => {
@@ -48,13 +48,13 @@ const machineOf = (ranks: readonly RankSpans[]): string => {
 };
 
 /**
- * Maximum fraction of the computing time in operators that the job does not contain. Above this fraction the trace is
- * treated as that of a different job, because its operators could not be matched correctly.
+ * Maximum fraction of the computing time in operators that the job does not contain. Above this fraction, the trace is
+ * rejected as the trace of a different job.
  */
 const maxUnknown = 0.05;
 
 /**
- * Check that a trace can belong to a job.
+ * Checks that a trace can belong to a job.
  *
  * @throws ArgumentError if the number of ranks differs, or if operators that the job does not contain take too much
  * time.
@@ -75,7 +75,8 @@ const unknownOperators = (
   const computed = steps.flat().flatMap(({ spans }) => spans.filter(({ track }) => track === "compute"));
   const spansByName = Map.groupBy(computed, ({ name }) => name);
   const unknown = [...spansByName.keys()].filter((name) => !known.has(name));
-  // Medians are used because one long span, during which the thread had no core, may exceed all others together.
+  // Medians are used, because one long span, during which the thread had no core, may exceed the sum of all other
+  // spans.
   const seconds = (names: Iterable<string>): number =>
     [...names]
       .map((name) => spansByName.get(name)!)
@@ -104,7 +105,8 @@ const priced = async (
 };
 
 /**
- * Determines from a trace which clock timed the kernels. A device without timestamp queries has a single span per step.
+ * Determines from a trace which clock timed the kernels. A device without timestamp queries records a single span per
+ * step.
  */
 const clockOf = (backend: string, steps: readonly WorldStep[]): JobFacts["kernelClock"] => {
   if (backend === "cpu") return "host";
@@ -112,7 +114,7 @@ const clockOf = (backend: string, steps: readonly WorldStep[]): JobFacts["kernel
   return kernels.length > steps.flat().length ? "device" : "none";
 };
 
-/** `skein-profile report`: make a report from an existing trace. */
+/** Implements `skein-profile report`: creates a report from an existing trace. */
 export const reportCommand = async (path: string, options: ReportCommandOptions): Promise<number> => {
   const { job: jobFile, hardware, warmUp, output, json = false, ...jobOptions } = options;
   const warmUpSteps = countOf("warm-up", warmUp, 0);

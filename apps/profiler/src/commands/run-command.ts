@@ -30,7 +30,7 @@ export interface RunCommandOptions extends Pick<JobOptions, "ranks" | "transport
 }
 
 /**
- * Writes the job with the recommended change, if there is one.
+ * Writes the job with the recommended change, if there is a recommendation.
  * @returns a line that describes the result.
  */
 const applyAdvice = (file: string, target: string, { advice, step }: ProfileReport): string => {
@@ -41,7 +41,7 @@ const applyAdvice = (file: string, target: string, { advice, step }: ProfileRepo
   return `${target}: ${note}`;
 };
 
-/** `skein-profile run`: run a job for some steps, and report how the time of a step is spent. */
+/** Implements `skein-profile run`: runs a job for some steps, and reports how the step time is spent. */
 export const runCommand = async (
   file: string,
   { steps, warmUp, output, hardware, apply, json = false, ...jobOptions }: RunCommandOptions,

@@ -25,7 +25,7 @@ const shaderLines = (shaders: readonly ListedShader[]): string[] =>
     ...code.trimEnd().split("\n"),
   ]);
 
-/** `skein-profile shaders`: print the WGSL shaders of a tensor function, or of a job's step. */
+/** Implements `skein-profile shaders`: prints the WGSL shaders of a tensor function, or of a job's step. */
 export const shadersCommand = async (
   name: string | undefined,
   { job, device, ranks, set = [], ...call }: ShadersCommandOptions,

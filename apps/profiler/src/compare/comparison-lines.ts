@@ -11,7 +11,7 @@ import { type Difference, differenceOf, significant } from "./difference.ts";
 
 interface Row extends Difference {
   readonly name: string;
-  /** Change of the step time due to this row, in seconds. */
+  /** Change of the step time due to this operator, in seconds. */
   readonly seconds: number;
 }
 
@@ -20,8 +20,8 @@ const keyOf = ({ operator, scope, phase }: OperatorRow): string => `${operator} 
 const nothing = { median: 0, mad: 0, n: 1 };
 
 /**
- * Returns the rows of both reports. A row that is in only one report took no time in the other report, so chance cannot
- * explain the difference.
+ * Returns the operator rows of both reports. If only one report has a row, its time in the other report is 0, and the
+ * difference counts as certain.
  */
 const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
   const timesOf = (report: ProfileReport): ReadonlyMap<string, OperatorRow["seconds"]> =>
@@ -58,8 +58,8 @@ const columns: readonly TextColumn[] = [
 ];
 
 /**
- * Returns warnings about properties in which the reports differ, such as the machine, and which make the reports hard
- * to compare.
+ * Returns a warning for each property, such as the machine, in which the reports differ, because differing properties
+ * make reports hard to compare.
  */
 const cautions = (before: ProfileReport, after: ProfileReport): string[] =>
   (["machine", "backend", "ranks", "samplesPerStep"] as const).flatMap((key) =>
@@ -67,8 +67,8 @@ const cautions = (before: ProfileReport, after: ProfileReport): string[] =>
   );
 
 /**
- * Formats a comparison of two reports for a terminal: only significant differences, largest change of the step time
- * first.
+ * Formats a comparison of two reports for a terminal. Only significant differences are listed, largest change of the
+ * step time first.
  */
 export const comparisonLines = (before: ProfileReport, after: ProfileReport, width = 80): string[] => {
   const step = differenceOf(before.step, after.step);

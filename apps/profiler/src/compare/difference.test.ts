@@ -28,7 +28,10 @@ describe("two samples of one distribution", () => {
     return (state + 0.5) / 2 ** 32;
   };
   const gauss = (): number => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
-  /** Returns step times in which each step is correlated with the previous step, and some steps contain a pause. */
+  /**
+   * Returns simulated step times, in which each step is correlated with the previous step, and some steps contain a
+   * pause.
+   */
   const series = (n: number, likeness: number, pauses: number): number[] => {
     let deviation = gauss();
     return Array.from({ length: n }, () => {

@@ -8,21 +8,20 @@ export interface Difference {
   /** Relative change, after / before − 1: −0.1 means that the time decreased by a tenth. */
   readonly relative: number;
   /**
-   * p-value: probability of medians that differ at least this much if the true times are equal. 1 if the medians are
-   * equal, or if a report has a single sample.
+   * p-value: probability of a difference between the medians of at least this size if the true times are equal. 1 if
+   * the medians are equal, or if a report has a single sample.
    */
   readonly probability: number;
 }
 
 /**
- * Ratios for a normal distribution: standard deviation divided by median absolute deviation, and standard error of the
+ * Factors for a normal distribution: standard deviation divided by median absolute deviation, and standard error of the
  * median divided by standard error of the mean.
  */
 const deviationOfMad = 1.4826;
 const medianOverMean = 1.2533;
 /**
- * Efficiency of the median absolute deviation as an estimate of spread, relative to the standard deviation of the same
- * number of values.
+ * Relative efficiency of the median absolute deviation as an estimate of spread, compared with the standard deviation.
  *
  * Source: Rousseeuw and Croux 1993.
  */
@@ -31,7 +30,7 @@ const efficiencyOfMad = 0.37;
 interface MedianError {
   /** Standard error of a median, in seconds. */
   readonly error: number;
-  /** Degrees of freedom of the standard error, which is estimated from a limited number of values. */
+  /** Degrees of freedom of the standard error, whose estimate is based on a limited number of values. */
   readonly degrees: number;
 }
 
@@ -45,9 +44,9 @@ const uncertaintyOf = ({ mad, n, effectiveN = n }: Times): MedianError => ({
 });
 
 /**
- * Compare two medians with Welch's test. Errors come from median absolute deviations, which are robust against pauses,
- * and from the effective number of samples. With a single sample the probability is 1. Differences between whole runs,
- * such as memory layout or clock rate, are not covered.
+ * Compares two medians with Welch's test. Standard errors are computed from median absolute deviations, which are
+ * robust against pauses, and from the effective number of samples. With a single sample the probability is 1.
+ * Differences between whole runs, such as memory layout or clock rate, are not covered.
  *
  * Source: Welch 1947, Biometrika 34 (degrees of freedom of two unequal errors).
  */
@@ -66,8 +65,8 @@ export const differenceOf = (before: Times, after: Times): Difference => {
 };
 
 /**
- * Decide which of many differences are significant, with family-wise error rate `alpha`. Holm's rule: p-values in
- * ascending order are compared with `alpha` divided by the number of remaining tests.
+ * Decides which differences are significant, with family-wise error rate `alpha`. Holm's rule: p-values in ascending
+ * order are compared with `alpha` divided by the number of remaining tests.
  *
  * Source: Holm 1979, Scandinavian Journal of Statistics 6.
  */

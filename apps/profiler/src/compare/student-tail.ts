@@ -1,11 +1,11 @@
 /**
- * Maximum degrees of freedom. Above this number the distribution equals the normal distribution within a third of a
- * percent, and fewer degrees give the more cautious result.
+ * Maximum degrees of freedom. Above this number, the distribution differs from the normal distribution by less than a
+ * third of a percent, and the limit gives the more cautious result.
  */
 const maxDegrees = 200;
 const intervals = 400;
 
-/** Computes the integral of cosᵉ between two angles by Simpson's rule. */
+/** Computes the integral of cosᵉ, with e = `exponent`, between two angles by Simpson's rule. */
 const cosinePower = (exponent: number, from: number, to: number): number => {
   const width = (to - from) / intervals;
   let sum = 0;
@@ -18,8 +18,8 @@ const cosinePower = (exponent: number, from: number, to: number): number => {
 };
 
 /**
- * Compute the probability that a value from Student's distribution is at least as far from zero as `t`. With t = √ν tan
- * θ the density is proportional to cosᵛ⁻¹ θ.
+ * Computes the two-sided p-value of `t` in Student's distribution: the probability of an absolute value of at least
+ * |t|. With t = √ν tan θ, the density is proportional to cosᵛ⁻¹ θ.
  *
  * @param degrees Degrees of freedom ν, at least 1; not necessarily an integer.
  *

@@ -32,14 +32,14 @@ const row = (name: string, fit: LinkFit): string[] => [
   name,
   secondsText(fit.secondsPerMessage),
   perByte(fit.secondsPerByte),
-  // A fit may result in 0 s per byte.
+  // The fitted time per byte may be 0.
   fit.secondsPerByte > 0 ? rateText(1 / fit.secondsPerByte, "B/s") : "–",
   secondsText(transferSeconds(fit, small)),
   secondsText(transferSeconds(fit, large)),
   shareText(fit.worstRelativeError),
 ];
 
-/** Formats measured links as lines of text for a terminal: the cost of a message by its size, and a legend. */
+/** Formats measured links as lines of text for a terminal: message costs for two sizes, and a legend. */
 export const linkLines = (
   { transport, hosts, within, across, pairs, messageBytes, reduceSecondsPerByte }: LinkFile,
   width: number,

@@ -9,10 +9,9 @@ export interface Relinked {
 }
 
 /**
- * Replace the links of a hardware file by measured links. A job has links within a host, across hosts, or both; links
- * that the job does not have are not changed. Contention is not changed either, because it cannot be measured with
- * messages between only two ranks at a time. The network growth belongs to the links between hosts: it is kept if these
- * links are unchanged, and dropped if they are replaced.
+ * Replaces the links of a hardware file by measured links. Links that were not measured, within or across hosts, are
+ * not changed. Contention is not changed either, because the measurement uses only two ranks at a time. The network
+ * growth describes the links across hosts, and is removed if these links are replaced.
  */
 export const withLinks = (hardware: HardwareFile, links: LinkFile): Relinked => {
   const { within, across, reduceSecondsPerByte, transport, measuredAt, machine } = links;

@@ -5,7 +5,7 @@ import { isStart, type StepProgram } from "@skein/cost-model/pricing";
 /** Predicted time of a collective with one algorithm. */
 export interface AlgorithmPrice {
   readonly algorithm: string;
-  /** Number of segments with which the algorithm is fastest. */
+  /** Number of segments for which the algorithm is fastest. */
   readonly segments: number;
   readonly seconds: number;
   /**
@@ -16,8 +16,8 @@ export interface AlgorithmPrice {
 }
 
 /**
- * A collective of a step, with the predicted time of each algorithm, fastest first. In shared memory the direct
- * algorithm is chosen, regardless of these times.
+ * A collective of a step, with the predicted time of each algorithm, fastest first. In shared memory, the direct
+ * algorithm is chosen regardless of predicted times.
  */
 export interface CollectiveChoice {
   readonly collective: string;
@@ -30,7 +30,7 @@ export interface CollectiveChoice {
 }
 
 /**
- * List the chosen algorithm and all candidates for each collective of a step.
+ * Returns the chosen algorithm and all candidates for each collective of a step.
  * @param groups Groups of more than one rank, by axis.
  */
 export const algorithmPrices = (

@@ -9,21 +9,22 @@ import { eachByItself } from "../predict/candidates.ts";
 import { messagesOf } from "../predict/groupings.ts";
 
 /**
- * Dense steps of a job with one message per tensor. All other exchanges of the gradients are derived from these steps.
+ * Two steps of a job without compression, with one message per tensor. Steps with other exchanges of the gradients are
+ * derived from these steps.
  */
 export interface BaseSteps {
   /** Step whose messages are sent during the backward pass. */
   readonly whole: StepProgram;
   /**
-   * Step in which gradients are exchanged in halves, before and after the end of the step. If the job cannot be trained
-   * this way: the reason in one line.
+   * Step with DeAR: a reduce-scatter of the gradients before the end of the step, and an all-gather after. If the job
+   * does not support DeAR: the reason in one line.
    */
   readonly halves: StepProgram | { readonly refused: string };
 }
 
 /**
- * Trace and price both dense steps. Cost: that of compiling two steps, without running kernels; seconds for a large
- * model.
+ * Traces and prices both dense steps. Cost: compiling two steps without running kernels, which takes seconds for a
+ * large model.
  *
  * @throws ArgumentError for a job with a single rank, which exchanges nothing.
  */
@@ -45,15 +46,15 @@ export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promi
   return { whole: await traced("wait-free"), halves: await inHalves() };
 };
 
-/** Reprice both steps for another number of ranks with the same number of samples per rank. */
+/** Prices both steps again for another number of ranks, with the same number of samples per rank. */
 export const basesAt = ({ whole, halves }: BaseSteps, job: ProfiledJob, hardware: HardwareFile): BaseSteps => {
   const pricers = pricersOn(job, hardware);
   return { whole: reprice(whole, pricers), halves: "refused" in halves ? halves : reprice(halves, pricers) };
 };
 
 /**
- * Returns the seconds of computation that need each bucket's parameters in the forward pass of a step in halves, by
- * bucket number: from the wait for this bucket to the next wait.
+ * Returns the forward time in seconds by bucket number, for a step with DeAR: the computation from the wait for the
+ * bucket's parameters to the next wait.
  */
 const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
   const seconds = new Map<number, number>();
@@ -68,8 +69,8 @@ const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
 };
 
 /**
- * Returns the gradient profile of a step for planners, in the order in which gradients become ready. Paths are bucket
- * numbers. The backward time of the first gradient includes the forward pass.
+ * Returns the gradient profile of a step for planners, in the order in which gradients become ready. Each path is a
+ * bucket number. The backward time of the first gradient includes the forward pass.
  */
 export const profileOf = ({ whole, halves }: BaseSteps): GradientProfile => {
   const forward = "refused" in halves ? new Map<number, number>() : forwardSeconds(halves);

@@ -2,8 +2,8 @@ import { type GradientProfile, type PiecewiseCollectiveModel, timelineOf } from 
 import { planMgWfbpOptimal, planByteScheduler, priorityTimeline } from "@skein/cost-model/planners";
 
 /**
- * Exposed communication of a theoretical exchange that no job can run, compared with that of the best similar exchange
- * that jobs can run. Both values come from closed forms for a single network.
+ * Exposed communication of a theoretical exchange that no job can run, compared with the best similar exchange that
+ * jobs can run. Both values are computed with closed forms for a single network.
  */
 export interface Bound {
   readonly name: string;
@@ -14,9 +14,10 @@ export interface Bound {
 }
 
 /**
- * Computes bounds for dense gradients: ByteScheduler, which sends partitions with priorities and would need a forward
- * pass that begins before all gradients have arrived, compared with merged gradients. Do not compare these bounds with
- * simulated steps, in which links within and between hosts carry different messages at the same time.
+ * Computes bounds for dense gradients. The theoretical exchange is ByteScheduler, which sends partitions with
+ * priorities, and would need a forward pass that begins before all gradients have arrived. The exchange that jobs can
+ * run uses merged gradients. Do not compare these bounds with simulated steps, in which links within and across hosts
+ * are busy at the same time.
  */
 export const boundsOf = (profile: GradientProfile, allReduce: PiecewiseCollectiveModel): Bound[] => [
   {

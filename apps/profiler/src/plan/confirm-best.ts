@@ -4,10 +4,10 @@ import { type Prediction, predictStep } from "../predict/predict-step.ts";
 import { setOf } from "../predict/candidates.ts";
 import type { Scored } from "./score.ts";
 
-/** The best configuration, after its whole step has been traced. */
+/** The best configuration, with the prediction from its traced step. */
 export interface Confirmed {
   readonly best: Scored;
-  /** Prediction of the whole step, equal to the output of `skein-profile predict`. */
+  /** Prediction of the traced step, equal to the output of `skein-profile predict`. */
   readonly prediction: Prediction;
 }
 
@@ -15,7 +15,7 @@ export interface Confirmed {
 const most = 3;
 
 /**
- * Trace whole steps of the configurations, fastest score first, until no remaining score is below the fastest traced
+ * Traces steps of the configurations, fastest score first, until each remaining score is slower than the fastest traced
  * step.
  *
  * @param scored Configurations with scores, fastest first; not empty.

@@ -1,12 +1,15 @@
 import { type PricedExchange, pricedExchange, type StepHardware } from "@skein/cost-model/pricing";
 import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
 
-/** Function that returns the priced exchange of some gradients in one bucket, given their bucket numbers. */
+/**
+ * Function that returns the priced exchange of the gradients in one bucket, given the bucket numbers of these gradients
+ * in the step with one bucket per gradient.
+ */
 export type ExchangePrices = (buckets: readonly number[]) => PricedExchange;
 
 /**
- * Build a function that prices exchanges with a job's compression. The gradients of a bucket must be averaged over the
- * same ranks. Buckets with equal shapes are traced only once.
+ * Returns a function that prices exchanges with a job's compression. All gradients in a bucket must be averaged over
+ * the same ranks. Buckets with equal shapes are traced only once.
  *
  * @param plan Densities by path, for compressions with densities.
  */

@@ -2,20 +2,20 @@ import { dearTimeline, halvesOf, planDear } from "@skein/cost-model/planners";
 import type { GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
 import { type Grouping, oneBucketBytes, sizesBelow } from "../predict/groupings.ts";
 
-/** Input for planning an exchange in halves. */
+/** Input for planning an exchange with DeAR, which splits each all-reduce into reduce-scatter and all-gather. */
 export interface HalvedInput {
-  /** Profile of the gradients that are sent, by bucket number, with the forward time of each tensor. */
+  /** Profile of the gradients that are sent, with bucket numbers as paths, and with the forward time of each tensor. */
   readonly profile: GradientProfile;
   readonly allReduce: LinearCollectiveModel;
-  /** Function that restricts groups to gradients that are sent; see `sentGroups`. */
+  /** Function that removes gradients that are not sent from groups, see `sentGroups`. */
   readonly toSentGroups: (groups: Grouping["groups"]) => Grouping["groups"];
 }
 
-/** Maximum number of plans to simulate, of the plans that were priced with the closed form. */
+/** Maximum number of simulated plans. The plans with the lowest closed-form step times are simulated. */
 const most = 8;
 
 /**
- * Choose buckets for a step in halves. Bucket sizes, four per doubling, are priced with the closed form
+ * Chooses buckets for a step with DeAR. Four bucket sizes per doubling are priced with the closed form
  * (`dearTimeline`), and the plans with the shortest steps are returned. Equal plans are priced only once.
  *
  * @param gradientBytes Bytes of each gradient, by bucket number.
@@ -24,7 +24,7 @@ export const halvedGroupings = (
   gradientBytes: readonly number[],
   { profile, allReduce, toSentGroups }: HalvedInput,
 ): { readonly priced: number; readonly groupings: Grouping[] } => {
-  // Jobs fill buckets in the order of the parameter tree, regardless of the order in which gradients become ready.
+  // Jobs fill buckets in parameter order, regardless of the order in which gradients become ready.
   const inTree = {
     tensors: gradientBytes.map((bytes, bucket) => ({ path: String(bucket), bytes, backwardSeconds: 0 })),
   };

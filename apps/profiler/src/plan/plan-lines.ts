@@ -51,7 +51,7 @@ const rowOf = (scored: Scored): string[] => [
 const isDense = ({ settings }: Scored): boolean => (settings["compression"] as Settings)["kind"] === "identity";
 
 /**
- * Returns the fastest schedule of each compression, dense first.
+ * Returns the fastest schedule of each compression; dense is first.
  * @param scored Configurations with scores, fastest first.
  */
 export const bestPerCompression = (scored: readonly Scored[]): Scored[] => {
@@ -63,15 +63,15 @@ export const bestPerCompression = (scored: readonly Scored[]): Scored[] => {
   return [...best.values()].toSorted((a, b) => Number(isDense(b)) - Number(isDense(a)) || a.seconds - b.seconds);
 };
 
-/** Maximum number of schedules without compression error to print. */
+/** Maximum number of printed schedules without compression error. */
 const maxLossless = 5;
 
-/** Maximum number of skipped configurations to print. */
+/** Maximum number of printed reasons for skipped configurations. */
 const maxLeftOut = 5;
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
-/** Formats one line that describes the search space. */
+/** Formats a line that describes the search space. */
 export const spaceLine = (worlds: readonly PlannedWorld[]): string => {
   const total = worlds.reduce((sum, { scored }) => sum + scored.length, 0);
   const [{ space, scored }] = worlds as [PlannedWorld];
@@ -105,7 +105,7 @@ export const worldLines = (worlds: readonly PlannedWorld[], keep: Keep, columnsO
   ];
 };
 
-/** Formats tables of the configurations for one number of ranks, with bounds and skipped configurations. */
+/** Formats tables of the configurations for one number of ranks, followed by bounds and skipped configurations. */
 export const configurationLines = ({ scored, bounds, leftOut }: PlannedWorld, columnsOfTerminal: number): string[] => {
   const bestSchedules = bestPerCompression(scored);
   const lossless = scored.filter(isDense).slice(0, maxLossless);

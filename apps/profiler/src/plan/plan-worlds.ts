@@ -8,12 +8,12 @@ import { compressions, dense, type Settings, setOf } from "../predict/candidates
 import { type SearchResult, searchConfigurations } from "./search.ts";
 
 /**
- * Batch size that stays constant when the number of ranks changes: the batch of each rank, or the total batch of all
+ * Batch size that stays constant when the number of ranks changes: the batch per rank, or the global batch of all
  * ranks.
  */
 export type Keep = "rank-batch" | "global-batch";
 
-/** Search result of a job for one number of ranks. */
+/** Search result of a job for a number of ranks. */
 export interface PlannedWorld extends SearchResult {
   readonly ranks: number;
   readonly job: ProfiledJob;
@@ -22,7 +22,10 @@ export interface PlannedWorld extends SearchResult {
   readonly samplesPerSecond: number;
   /** Scaling efficiency: samples per second per rank, divided by the samples per second of a single rank. */
   readonly efficiency: number;
-  /** Seconds of an epoch, counting whole steps. Infinite for a job whose samples are a stream (see `data.stream`). */
+  /**
+   * Time of an epoch in seconds, computed with full steps only. Infinite for a job whose samples are a stream (see
+   * `data.stream`).
+   */
   readonly epochSeconds: number;
 }
 
@@ -39,13 +42,13 @@ export interface PlannedWorlds {
   readonly leftOut: readonly string[];
 }
 
-/** Returns the seconds that a rank computes in a step without an exchange. */
+/** Returns the seconds that a rank computes in a step without gradient exchange. */
 const aloneSeconds = (whole: StepProgram): number =>
   computeSeconds(whole.filter(({ scope }) => bucketOfScope(scope) === undefined));
 
 /**
- * Returns a key of the set of gradients that are exchanged. With few ranks, one rank may own gradients that several
- * ranks share if there are more ranks.
+ * Returns a key for the set of exchanged gradients. The set depends on the number of ranks: with few ranks, a single
+ * rank may hold gradients that several ranks share in a larger run.
  */
 const sentKey = (job: ProfiledJob): string => {
   const groups = job.groups();
@@ -55,7 +58,7 @@ const sentKey = (job: ProfiledJob): string => {
     .join();
 };
 
-/** A job with another number of ranks, and the settings changed for this number. */
+/** A job with another number of ranks, and the settings that were changed for this number. */
 interface Resized {
   readonly job: ProfiledJob;
   readonly resizing: Settings;
@@ -68,7 +71,7 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
   try {
     return { job: await own.with(setOf(resizing)), resizing };
   } catch (error) {
-    // The number of ranks must also divide the evaluation batch.
+    // The number of ranks must also divide the evaluation batch size.
     const shared = { ...resizing, "evaluation.batch": ranks };
     const job = await own.with(setOf(shared)).catch(() => undefined);
     if (job === undefined) throw error;
@@ -77,11 +80,11 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
 };
 
 /**
- * Score exchanges of a job's gradients for several numbers of ranks.
+ * Scores exchanges of a job's gradients for several numbers of ranks.
  *
- * If the batch of each rank is kept, the computation is the same for any number of ranks, so whole steps are traced
- * once for all numbers of ranks that send the same gradients. If the total batch is kept, they are traced for each
- * number of ranks.
+ * If the batch per rank is constant, the computation is the same for any number of ranks, so steps are traced once for
+ * all numbers of ranks that send the same gradients. If the global batch is constant, steps are traced for each number
+ * of ranks.
  *
  * @throws ArgumentError if all numbers of ranks were skipped.
  */

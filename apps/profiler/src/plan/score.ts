@@ -12,17 +12,17 @@ import type { Settings } from "../predict/candidates.ts";
 
 /** A configuration with its predicted step time. */
 export interface Scored {
-  /** Job settings changed by the configuration. */
+  /** Job settings that the configuration changes. */
   readonly settings: Settings;
   readonly seconds: number;
   readonly exposedSeconds: number;
-  /** Number of bytes that a rank sends in a step. */
+  /** Bytes that each rank sends per step. */
   readonly sentBytes: number;
-  /** Seconds of encoding and decoding in a step. */
+  /** Seconds of encoding and decoding per step. */
   readonly codecSeconds: number;
 }
 
-/** Simulate one step of all ranks with a priced program. */
+/** Simulates one step of all ranks with a priced program. */
 export const scoreStep = (
   job: ProfiledJob,
   hardware: HardwareFile,

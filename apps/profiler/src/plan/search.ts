@@ -28,19 +28,19 @@ import {
 import { halvedGroupings } from "./halved-groupings.ts";
 import { type Scored, scoreStep } from "./score.ts";
 
-/** Numbers of configurations in a search. */
+/** Numbers of configurations in a search, by kind. */
 export interface SearchSpace {
   /** Number of compressions that the job supports, including dense (no compression). */
   readonly compressions: number;
-  /** Numbers of plans for steps in halves: priced with the closed form, and simulated. */
+  /** Numbers of plans with DeAR: plans priced with the closed form, and simulated plans. */
   readonly halves: { readonly priced: number; readonly simulated: number };
 }
 
 export interface SearchResult {
-  /** Configurations with scores, fastest first. */
+  /** Configurations with predicted step times, fastest first. */
   readonly scored: readonly Scored[];
   readonly space: SearchSpace;
-  /** Bounds from exchanges that no job can run. */
+  /** Bounds from theoretical exchanges that no job can run. */
   readonly bounds: readonly Bound[];
   /** Skipped configurations, each as a line with the reason. */
   readonly leftOut: readonly string[];
@@ -48,7 +48,7 @@ export interface SearchResult {
 
 /** Parameters of a search. */
 export interface SearchInput {
-  /** Job with the number of ranks for which to search. */
+  /** Job with the number of ranks for which the search runs. */
   readonly job: ProfiledJob;
   readonly hardware: HardwareFile;
   readonly bases: BaseSteps;
@@ -60,13 +60,13 @@ export interface SearchInput {
 const named = (compression: Settings | "own"): Settings => (compression === "own" ? {} : { compression });
 
 /**
- * Score exchanges of a job's gradients on given hardware. The search varies the compression, the times at which
+ * Scores exchanges of a job's gradients on given hardware. The search varies the compression, the times at which
  * messages are sent, and the grouping of gradients into messages.
  *
- * The search traces no whole step: dense steps are rebucketed from the two steps in `bases`, and each exchange with a
- * compression is traced separately and inserted into these steps.
+ * The search does not trace complete steps. Dense steps are derived from the two steps in `bases` with other buckets,
+ * and each exchange with a compression is traced separately and inserted into these steps.
  *
- * Cost: one trace per bucket with distinct shapes, which takes milliseconds, and one simulation per configuration.
+ * Cost: one trace per bucket with distinct shapes, in milliseconds, and one simulation per configuration.
  */
 export const searchConfigurations = async ({
   job,

@@ -6,7 +6,7 @@ import type { Settings } from "../predict/candidates.ts";
 
 /**
  * Checks that a changed job can be written to `target`.
- * @throws ArgumentError with a one-line message if not.
+ * @throws ArgumentError with a one-line message if `target` is not writable.
  */
 export const requireNewJob = (file: string, target: string): void => {
   if (existsSync(target))
@@ -18,7 +18,7 @@ export const requireNewJob = (file: string, target: string): void => {
 };
 
 /**
- * Write a job file with changed settings (`a.b` is key b within a). Comments and all other settings are kept.
+ * Writes a job file with changed settings (`a.b` is key b within a). Comments and all other settings are unchanged.
  *
  * @param note First line of the new file.
  */

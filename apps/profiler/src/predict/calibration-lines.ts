@@ -13,8 +13,7 @@ const percent = (share: number): string => `${(100 * Math.abs(share)).toFixed(0)
 const inWords = (error: number): string => `${percent(error)} too ${error < 0 ? "fast" : "slow"}`;
 
 /**
- * Describes the largest spread between the rounds of any run. If every run has a single round, the result is a note
- * about this.
+ * Formats the largest spread between rounds over all runs. If each run has a single round, returns a line that says so.
  */
 const noiseLines = (runs: readonly CalibratedRun[]): string[] => {
   const spreads = runs.flatMap(({ spread }) => (spread === undefined ? [] : [spread]));
@@ -24,8 +23,8 @@ const noiseLines = (runs: readonly CalibratedRun[]): string[] => {
 };
 
 /**
- * Returns warnings about calibration runs whose prediction from the same hardware file is more than 10 % off, largest
- * error first; no lines if there are no such runs.
+ * Returns warnings about calibration runs whose step time, predicted with the same hardware file, is more than 10 %
+ * wrong, largest error first. Empty if there are no such runs.
  */
 export const missedRunLines = (runs: readonly CalibratedRun[]): string[] => {
   const missed = runs
@@ -44,7 +43,7 @@ export const missedRunLines = (runs: readonly CalibratedRun[]): string[] => {
   ];
 };
 
-/** Returns the lines that `calibrate` prints about the measured jobs: times, noise and warnings. */
+/** Formats the output of `calibrate` about the measured jobs: times, noise and warnings. */
 export const calibrationLines = (runs: readonly CalibratedRun[]): string[] => [
   "jobs         measured   with these figures",
   ...runs.map(

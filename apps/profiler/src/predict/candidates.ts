@@ -1,4 +1,4 @@
-/** Job settings to try together, by key. */
+/** Job settings that are tried together, by key. */
 export interface Settings {
   readonly [key: string]: unknown;
 }
@@ -7,7 +7,7 @@ export interface Settings {
 export const dense: Settings = { kind: "identity" };
 
 /**
- * Compressions to try, dense first. The search does not predict whether a model still learns with a compression;
+ * Compressions to try, dense first. The search does not predict the effect of compression on accuracy;
  * docs/algorithms.md lists the accuracy cost of each compression.
  */
 export const compressions: readonly Settings[] = [
@@ -31,16 +31,16 @@ export const compressions: readonly Settings[] = [
   { kind: "acp-sgd", rank: 4 },
 ];
 
-/** Times at which messages are sent, except for steps in halves. */
+/** Values of `overlap` to try, except `dear`. */
 export const overlaps = ["wait-free", "none"] as const;
 
-/** Formats settings as values of `--set`. The values are JSON, which is valid YAML. */
+/** Formats settings as values of `--set`. Each value is JSON, which is valid YAML. */
 export const setOf = (settings: Settings): string[] =>
   Object.entries(settings).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
 
 /**
- * Returns the settings with which a job exchanges each gradient separately and dense. All other exchanges are derived
- * from such a job.
+ * Returns the settings of a job that exchanges each gradient in a separate, uncompressed message. All other exchanges
+ * are derived from this job.
  */
 export const eachByItself = (overlap: "none" | "wait-free" | "dear"): string[] =>
   setOf({ compression: dense, overlap, buckets: { kind: "per-tensor" }, priorities: "none" });

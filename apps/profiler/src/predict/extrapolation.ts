@@ -3,16 +3,19 @@ import { type MeasuredStep, repeatLastDoubling } from "@skein/cost-model/calibra
 import { ArgumentError } from "@skein/tensor-core";
 import { millisecondsText } from "@skein/report";
 
-/** Baseline for a prediction with more ranks than were measured; the prediction should be more accurate. */
+/**
+ * Step time extrapolated from measurements with fewer ranks, without a model. A prediction should be more accurate than
+ * this baseline.
+ */
 export interface Extrapolation {
-  /** Seconds of a step, extrapolated without a model. */
+  /** Extrapolated step time in seconds. */
   readonly stepSeconds: number;
-  /** Measured numbers of ranks, in ascending order. */
+  /** Measured numbers of ranks in ascending order. */
   readonly from: readonly number[];
 }
 
 /**
- * Parse the value of the option `--measured`.
+ * Parses the value of the option `--measured`.
  *
  * @param text Text of the form RANKS=SECONDS, such as 4=0.081.
  * @throws ArgumentError for other text.
@@ -33,12 +36,12 @@ export const parseMeasuredStep = (text: string): MeasuredStep => {
 };
 
 /**
- * Extrapolate the step of a job to its number of ranks without a model, from measurements with fewer ranks. The
- * measurements are those given or, if there are none, those of the job with the same name in the hardware file's
- * calibration, provided that the links of the file have not changed since the calibration.
+ * Extrapolates the step time of a job to its number of ranks, without a model, from measurements with fewer ranks. If
+ * no measurements are given, uses the calibration of the hardware file: runs of a job with the same name, unless the
+ * links in the file have changed since the calibration.
  *
- * @returns the extrapolation; undefined if no measurements are given and the calibration has none with fewer ranks.
- * @throws ArgumentError if measurements are given, but none with fewer ranks.
+ * @returns the extrapolation; undefined if no measurements are given and the calibration has no run with fewer ranks.
+ * @throws ArgumentError if measurements are given, but all of them have at least as many ranks.
  */
 export const extrapolate = (
   { name, ranks }: { readonly name: string; readonly ranks: number },
@@ -59,8 +62,8 @@ export const extrapolate = (
 };
 
 /**
- * Formats a comparison of a prediction with an extrapolation without a model, for more ranks than the hardware file
- * describes or than were measured.
+ * Formats a comparison of a prediction with an extrapolation, for more ranks than were measured or than the hardware
+ * file describes.
  */
 export const extrapolationLines = (
   { ranks }: { readonly ranks: number },

@@ -41,7 +41,7 @@ test("gradients averaged over other ranks are sent separately, and gradients on 
 test("an all-reduce over two ranks costs as much as a smaller one over four", () => {
   const profile = { tensors: ["0", "1"].map((path) => ({ path, bytes: 300, backwardSeconds: 1 })) };
   const { tensors } = scaleToGroup({ worldSize: 4 }, profile, (bucket) => ({ worldSize: bucket === "0" ? 2 : 4 }));
-  expect(tensors.map(({ bytes }) => bytes)).toEqual([expect.closeTo(200, 9), 300]); // bytes sent: 2 (P − 1) / P
+  expect(tensors.map(({ bytes }) => bytes)).toEqual([expect.closeTo(200, 9), 300]); // bytes sent: factor 2 (P − 1) / P
 });
 
 test("buckets of a size are filled as far as possible", () => {

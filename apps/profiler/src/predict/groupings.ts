@@ -7,15 +7,15 @@ import type { Settings } from "./candidates.ts";
 
 /** Message of a step that exchanges each tensor separately. */
 export interface Message {
-  /** Number of the bucket that the message contains. */
+  /** Number of the bucket in the message. */
   readonly bucket: number;
-  /** Number of bytes of the message. */
+  /** Message size in bytes. */
   readonly bytes: number;
-  /** Seconds of computation in the step before the message can start. */
+  /** Computing time in the step, in seconds, before the message can start. */
   readonly readySeconds: number;
 }
 
-/** Groups of buckets that are exchanged together, and the job settings that produce these groups. */
+/** Groups of buckets that are exchanged together, with the job settings that produce these groups. */
 export interface Grouping {
   readonly buckets: Settings;
   readonly priorities: "none" | "spread";
@@ -34,8 +34,8 @@ export const messagesOf = (program: StepProgram): Message[] => {
 };
 
 /**
- * Restrict groups to the gradients that are sent: gradients that are averaged over different ranks are in separate
- * groups, as in jobs, and buckets whose gradient exists on one rank only are left out.
+ * Restricts groups of buckets to gradients that are sent, as a job does. Gradients that are averaged over different
+ * ranks get separate groups, and gradients that exist on a single rank are removed.
  *
  * @param gradients Gradients by bucket number.
  * @param messages Messages of a step that exchanges each gradient separately.
@@ -55,9 +55,9 @@ export const sentGroups = (
 };
 
 /**
- * Scale the bytes of a profile whose tensors are all-reduced in different groups, so that an all-reduce of the scaled
- * bytes in `group` costs a rank as much as the tensor's all-reduce in its own group. An all-reduce over P ranks sends
- * 2(P − 1)/P times its bytes.
+ * Scales the bytes of each tensor in a profile to the all-reduce group `group`, if the tensor is all-reduced in a
+ * different group. An all-reduce of the scaled bytes in `group` sends as many bytes per rank as the all-reduce of the
+ * tensor in its group: 2(P − 1)/P times the tensor size for P ranks.
  *
  * @param groupOf Returns the group of a bucket.
  */
@@ -76,8 +76,8 @@ export const scaleToGroup = (
 };
 
 /**
- * Fill groups with buckets in the order of their numbers, each group with up to `bytes` of dense gradients, as
- * `buckets: fixed-size` does.
+ * Assigns buckets to groups in order of bucket number. Each group has up to `bytes` of dense gradients, as with
+ * `buckets: fixed-size`.
  */
 const fixedSizeGroups = (gradientBytes: readonly number[], bytes: number): number[][] => {
   const groups: number[][] = [];
@@ -100,17 +100,15 @@ export const sizesBelow = (total: number, perDoubling: number): number[] => {
   return sizes;
 };
 
-/** Bucket size in bytes that puts all gradients into one bucket: larger than the sum of all gradients. */
+/** Bucket size in bytes that exceeds the sum of all gradients, so that a single bucket has all gradients. */
 export const oneBucketBytes: number = 2 ** 30;
 
-/**
- * Returns a key of groups. Groupings with equal keys are one configuration, even if different settings produced them.
- */
+/** Returns a key that identifies the groups of a configuration, because different settings may produce equal groups. */
 const keyOf = (groups: Grouping["groups"]): string => groups.map((group) => group.join()).join(" ");
 
 /**
- * Build the groupings that do not depend on the times when gradients are ready: one group per tensor, a single group,
- * and group sizes in between. Groupings with equal groups are returned only once.
+ * Returns the groupings that do not depend on the times at which gradients become ready: one group per tensor, a single
+ * group, and group sizes in between. Groupings with equal groups are returned only once.
  *
  * @param gradientBytes Bytes of each bucket's dense gradient, which determine bucket sizes in job files.
  */
@@ -132,11 +130,12 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
 };
 
 /**
- * Build the groupings of the merging planners, as a run of the job would plan them from its measurements.
+ * Returns the groupings of the merging planners. A run of the job would plan the same groupings if it measured the
+ * predicted times.
  *
  * @param profile Gradient profile with bucket numbers as paths, and with bytes scaled by `scaleToGroup`.
  * @param slowdown Slowdown of two concurrent collectives.
- * @param apart Returns the merge class of a path. Only tensors of one class may be merged.
+ * @param apart Returns the merge class of a path. Only tensors with equal merge classes may be merged.
  */
 export const plannedGroupings = (
   profile: GradientProfile,

@@ -3,7 +3,7 @@ import { collectivePricers, type CollectivePricer } from "@skein/cost-model/pric
 import { type HardwareFile, hostsOfGroup, linksOfGroup } from "@skein/cost-model/hardware";
 import type { GradientTensor, ProfiledJob } from "skein-train/profiling";
 
-/** Returns the process groups of a job that is placed on given hardware, by mesh axis. */
+/** Returns the process groups of a job that runs on given hardware, by mesh axis. */
 export const groupsOn = (
   job: Pick<ProfiledJob, "groups">,
   hardware: HardwareFile,
@@ -17,7 +17,7 @@ export const groupsOn = (
     }),
   );
 
-/** Returns the largest of the groups over which gradients are averaged. */
+/** Returns the largest group over which a gradient is averaged. */
 export const widestGroup = (
   gradients: readonly GradientTensor[],
   groups: { readonly [axis: string]: GroupSelectionOptions },
@@ -26,7 +26,7 @@ export const widestGroup = (
     .map(({ axis }) => groups[axis]!)
     .reduce((widest, group) => (group.worldSize > widest.worldSize ? group : widest));
 
-/** Builds the pricers of collectives in a job's groups, by mesh axis. */
+/** Builds functions that price collectives in a job's groups, by mesh axis. */
 export const pricersOn = (
   job: Pick<ProfiledJob, "groups">,
   hardware: HardwareFile,

@@ -6,7 +6,7 @@ import { HardwareFileError, parseHardwareFile } from "@skein/cost-model/files";
 const maxHardwareBytes = 2 ** 22;
 
 /**
- * Load a hardware file by its path, or a shipped file by its name.
+ * Loads a hardware file by path, or a shipped hardware file by name.
  *
  * @throws HardwareFileError or ArgumentError with a one-line message.
  */

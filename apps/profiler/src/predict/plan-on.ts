@@ -15,8 +15,8 @@ import { groupsOn, pricersOn, widestGroup } from "./groups-on.ts";
 import { simulateStep } from "./simulate-step.ts";
 
 /**
- * Message sizes in bytes that a run measures before it plans its exchange. A line fitted to the prices of these sizes
- * is the line that a run would fit.
+ * Message sizes in bytes that a run measures before it plans its exchange. A line is fitted to the prices of these
+ * sizes, as a run fits a line to its measurements.
  */
 const sizes = [2 ** 12, 2 ** 14, 2 ** 16, 2 ** 18, 2 ** 20, 2 ** 22];
 
@@ -24,7 +24,7 @@ const lineOf = (model: PiecewiseCollectiveModel): LinearCollectiveModel =>
   fitCollectiveModel(sizes.map((bytes) => ({ bytes, seconds: collectiveSeconds(model, bytes) })));
 
 /**
- * Computes the times from which an exchange is planned, using prices instead of measurements.
+ * Computes the times that planners need, from prices instead of measurements.
  *
  * @param messages Messages of a step that exchanges each gradient separately and dense.
  * @param group Group of all ranks.
@@ -39,13 +39,14 @@ export const pricedTimes = (
     readySeconds: (bucket) => ready.get(bucket),
     allReduce: lineOf(collectiveModelOfGroup(group, "all-reduce", device.readBack)),
     allGather: lineOf(collectiveModelOfGroup(group, "all-gather", device.readBack)),
-    // Each of k concurrent flows takes k · b + (k − 1) · η per byte.
+    // k concurrent flows are slower than a single flow by the factor k + (k − 1) · penaltyPerFlow.
     slowdown: [1, 2 + links.contention.penaltyPerFlow],
   };
 };
 
 /**
- * Plan the exchange as a job would before its first step on this hardware; undefined if the job file sets the exchange.
+ * Plans the exchange as a job would before its first step on this hardware. Undefined if the job file sets the
+ * exchange.
  */
 export const planOn = async (job: ProfiledJob, hardware: HardwareFile): Promise<BucketedPlan | undefined> => {
   if (job.facts.exchange !== "planned") return undefined;

@@ -12,7 +12,7 @@ export interface Prediction {
   readonly simulated: SimulatedStep;
 }
 
-/** Price a step that has already been prepared, node by node. */
+/** Prices each node of a prepared step. */
 export const pricePrepared = (
   step: PreparedGraph,
   job: Pick<ProfiledJob, "groups">,
@@ -20,8 +20,7 @@ export const pricePrepared = (
 ): StepProgram => stepProgram(step, { device: hardware.device, collectives: pricersOn(job, hardware) });
 
 /**
- * Prepare the job's step as its backend does, and price each node. Cost: that of compiling the step, without running
- * kernels.
+ * Prepares the job's step as its backend does, and prices each node. Cost: compiling the step without running kernels.
  *
  * @param plan Plan of the exchange, as returned by `planOn`.
  */
@@ -29,9 +28,9 @@ export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: Exch
   pricePrepared(job.step(plan), job, hardware);
 
 /**
- * Predict a step of a job on given hardware.
+ * Predicts a step of a job on given hardware.
  *
- * @param plan Plan of the exchange. Default: a plan made from prices; a run would make the plan from measurements.
+ * @param plan Plan of the exchange. Default: a plan based on prices; a run bases its plan on measurements.
  */
 export const predictStep = async (
   job: ProfiledJob,

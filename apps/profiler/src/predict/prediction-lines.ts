@@ -6,14 +6,14 @@ import { missedRunLines } from "./calibration-lines.ts";
 import { type Extrapolation, extrapolationLines } from "./extrapolation.ts";
 import type { Prediction } from "./predict-step.ts";
 
-/** Notes for the output about an exchange that the job file does not set, by type of exchange. */
+/** Notes about an exchange that the job file does not set, by type of exchange. */
 const exchangeLines: { readonly [exchange in JobFacts["exchange"]]: readonly string[] } = {
   given: [],
   planned: ["  the exchange is planned from these prices; a run plans it from measurements"],
   tuned: ["  a run tunes bucket sizes; this prediction uses the initial size"],
 };
 
-/** Maximum number of operators, and maximum number of collectives, to print. */
+/** Maximum number of printed operators, and of printed collectives. */
 const maxRows = 10;
 
 const isKernel = (step: Prediction["program"][number]): step is KernelStep => step.kind === "kernel";

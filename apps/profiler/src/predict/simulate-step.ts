@@ -10,14 +10,14 @@ import { medianBy } from "@skein/measuring";
 import type { ProfiledJob } from "skein-train/profiling";
 
 /**
- * Returns the number of steps to simulate if rank times vary; the result is the median step. Fewer steps are enough for
- * many ranks, because the time of their slowest rank varies less.
+ * Returns the number of steps to simulate if rank times vary. The median of these steps is used. Fewer steps are enough
+ * for many ranks, because the time of the slowest rank varies less.
  */
 const scatteredSteps = (ranks: number): number => Math.min(61, 3 + Math.ceil(120 / ranks));
 
 /**
- * Simulate all ranks of a job with a priced step. If the hardware file describes the variation of rank times, the times
- * are those of the median of several steps, and the spans are those of a step without variation.
+ * Simulates all ranks of a job with a priced step. If the hardware file describes the variation of rank times, the
+ * returned times are medians over several steps, but the spans are from a step without variation.
  */
 export const simulateStep = (
   job: Pick<ProfiledJob, "facts" | "groups">,
@@ -50,7 +50,7 @@ export const simulateStep = (
   return { ...(withoutScatter ?? scattered), ...medianOfSteps(scattered) };
 };
 
-/** Returns the step with the median time. The first step is left out, because all ranks begin it at the same time. */
+/** Returns the step with the median time. The first step is excluded, because all ranks begin it at the same time. */
 const medianOfSteps = ({
   endSeconds,
   exposedByStep,

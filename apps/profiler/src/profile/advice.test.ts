@@ -5,7 +5,7 @@ import type { BestSchedule } from "./best-schedule.ts";
 
 const times = (median: number): Times => ({ median, mad: 0, n: 10 });
 
-/** Returns a report without advice, for a step of 10 ms. */
+/** Returns a report without advice for a step of 10 ms. */
 const figures = (exposedSeconds: number): Omit<ProfileReport, "advice"> => ({
   format: "skein-profile",
   version: 1,

@@ -10,23 +10,23 @@ import {
 import { words } from "../plan/plan-lines.ts";
 import type { BestSchedule } from "./best-schedule.ts";
 
-/** Minimum share of a step that a cause must take for advice to mention it. */
+/** Minimum share of the step time that a cause must take so that advice mentions the cause. */
 const minAdviceShare = 0.05;
 
 /** Minimum predicted saving, as a fraction of the step time, for which advice recommends a change. */
 const minSavingShare = 0.03;
 
 /**
- * Maximum ratio between measured and predicted step time, in either direction. A larger ratio means that something
- * other than the schedule slowed the run.
+ * Maximum ratio of measured to predicted step time, in either direction. A larger ratio means that the run was slowed
+ * by causes other than the schedule.
  */
 const maxFactor = 2;
 
-/** Returns the row of the time outside kernels with this kind of cause. */
+/** Returns the row of time outside kernels with cause `kind`. */
 const outsideRow = ({ outside }: Pick<ProfileReport, "outside">, kind: OutsideRow["kind"]): OutsideRow =>
   outside.find((row) => row.kind === kind)!;
 
-/** Returns whether enough communication is exposed to make a search for a better schedule worthwhile. */
+/** Returns whether enough communication is exposed for a search for a better schedule. */
 export const isExposed = (figures: Pick<ProfileReport, "outside">): boolean =>
   outsideRow(figures, "waiting").share >= minAdviceShare;
 
@@ -36,7 +36,7 @@ const describeOperator = ({ operator, scope }: OperatorRow): string =>
 
 type Figures = Omit<ProfileReport, "advice">;
 
-/** Formats the advice for the schedule that a search has found. */
+/** Formats advice about the schedule that a search has found. */
 const scheduleCure = (
   schedule: BestSchedule | undefined,
   measured: Times,
@@ -120,7 +120,7 @@ const rooflineAdvice = ({ operators }: Figures): Advice[] => {
 };
 
 /**
- * Derive advice from a profile, most important advice first.
+ * Derives advice from a profile, most important advice first.
  *
  * @param schedule Fastest schedule for the same gradients. Absent: there was no search.
  */

@@ -10,26 +10,26 @@ import { searchConfigurations } from "../plan/search.ts";
 import { pricePrepared } from "../predict/predict-step.ts";
 import type { MeasuredJob } from "./measure-job.ts";
 
-/** Fastest exchange of the gradients with the job's own compression, according to the measurements of a run. */
+/** Fastest exchange of the gradients with the job's compression, predicted from measurements of a run. */
 export interface BestSchedule {
-  /** Job settings of this schedule. */
+  /** Job settings that select this schedule. */
   readonly settings: Settings;
   readonly seconds: number;
-  /** Predicted step seconds of the job with its own schedule, with the same prices. */
+  /** Predicted step time in seconds of the job with its current schedule, computed with the same prices. */
   readonly ownSeconds: number;
   readonly configurations: number;
-  /** Description of the source of the message times. */
+  /** Description of the source of the link costs. */
   readonly links: string;
 }
 
-/** Returns the links of a run on one machine: from the job's link file, or fitted to the run's collectives. */
+/** Returns the links of a run on one machine: from the job's link file, or fitted to collectives of the run. */
 const measuredLinks = (job: ProfiledJob, { steps }: Pick<MeasuredJob, "steps">): ClusterLinks => {
   const named = job.groups()["data"]!.situation.link;
   if (named !== undefined) return { ...named, contention: noContention, source: "the job's link file" };
   return linksOfThreads(threadLinks(steps, job.facts.ranks), "links fitted to this run's collectives");
 };
 
-/** Returns a description of this machine derived from a run, with the measured time of each kernel. */
+/** Returns a hardware description of this machine, with the kernel times measured in a run. */
 const hardwareOfRun = (
   job: ProfiledJob,
   measured: Pick<MeasuredJob, "steps" | "samples">,
@@ -49,12 +49,12 @@ const hardwareOfRun = (
 };
 
 /**
- * Search for a better schedule for a run: overlap and buckets with the same compression, priced with the measured
- * kernels and messages of the run.
+ * Searches for a better schedule for a run: overlap and buckets with the same compression, priced with kernel and
+ * message times measured in the run.
  *
- * @param device Device whose roofline the kernels' efficiencies refer to.
- * @returns the schedule; undefined for a single rank, or if the run does not have two collectives of different sizes,
- * which are needed to fit the links.
+ * @param device Device whose roofline defines the kernel efficiencies.
+ * @returns the schedule; undefined for a single rank, or if all collectives of the run have the same size, because
+ * fitting the links needs two sizes.
  */
 export const bestSchedule = async (
   job: ProfiledJob,
@@ -76,6 +76,6 @@ export const bestSchedule = async (
   const compressions = job.facts.compression === "identity" ? [dense] : (["own"] as const);
   const { scored } = await searchConfigurations({ job, hardware, bases: await baseSteps(job, hardware), compressions });
   const { settings: found, seconds } = scored[0]!;
-  const { compression: _, ...settings } = found; // the compression is unchanged
+  const { compression: _, ...settings } = found; // compression is not changed
   return { settings, seconds, ownSeconds, configurations: scored.length, links: hardware.links.source };
 };

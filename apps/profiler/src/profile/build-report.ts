@@ -12,7 +12,7 @@ import type { MeasuredJob } from "./measure-job.ts";
 import { recordingCost, stepShares } from "./step-shares.ts";
 import { timesOf } from "./times.ts";
 
-/** The compiled step with its prices. A trace alone does not contain it. */
+/** A compiled step with its prices, which a trace does not contain. */
 export interface PricedStep {
   readonly step: PreparedStep;
   readonly stateBytes: number;
@@ -20,16 +20,16 @@ export interface PricedStep {
   readonly device: ComputeDevice;
 }
 
-/** Input from which a report is built. */
+/** Input from which a profile report is built. */
 export interface ProfileInput {
   readonly facts: Pick<JobFacts, "name" | "ranks" | "samplesPerStep" | "kernelClock"> & { readonly backend: string };
   readonly measured: Pick<MeasuredJob, "steps" | "overheadSeconds">;
   /**
-   * Priced step, the source of flops, roofline, memory and predictions. Absent: the report does not contain these
-   * values.
+   * Priced step, from which flops, roofline, memory and predictions are computed. Absent: the report does not contain
+   * these values.
    */
   readonly priced?: PricedStep | undefined;
-  /** Number of steps at the start of the run that were not measured. */
+  /** Number of steps at the start of the run that are excluded from the report. */
   readonly warmUpSteps: number;
   readonly madeAt: Date;
   readonly machine: string;
@@ -50,7 +50,7 @@ const clockDescriptions: Readonly<Record<JobFacts["kernelClock"], string>> = {
 };
 
 /**
- * Build a report from the spans of a run.
+ * Builds a report from the spans of a run.
  *
  * @throws ArgumentError if all steps are warm-up steps.
  */
@@ -62,7 +62,7 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     throw new ArgumentError(
       `no step is left after the first ${warmUpSteps}, which are warm-up; make more steps, or use a shorter --warm-up`,
     );
-  // The cost of recording is subtracted: for each span, the host thread read its clock two times.
+  // Subtracts the cost of recording: the host thread read its clock twice per span.
   const overheads = steps.map((ranks) => overheadSeconds * Math.max(...ranks.map(({ spans }) => spans.length)));
   const times = timesOf(steps.map((one, i) => worldSeconds(one) - overheads[i]!));
   const cost = recordingCost(overheadSeconds, facts.kernelClock);

@@ -4,8 +4,8 @@ import type { Span } from "@skein/tensor-core";
 import { slowest } from "./times.ts";
 
 /**
- * Build one row per collective name of a step, in the order in which collectives start. Several collectives with the
- * same name are summed.
+ * Returns a row per collective name of a step, in the order in which collectives start. Collectives with the same name
+ * are summed.
  */
 export const collectiveRows = (steps: readonly WorldStep[], program: StepProgram): CollectiveRow[] => {
   const first = new Map<string, Span>();

@@ -7,7 +7,7 @@ test("alternating values have the full effective count, drifting values a small 
   expect(effectiveCount(Array.from({ length: 40 }, (_, i) => i))).toBeLessThan(2);
   expect(effectiveCount(Array.from({ length: 40 }, () => 3))).toBeGreaterThan(35);
   expect(effectiveCount(Array.from({ length: 40 }, (_, i) => [1, 1, 2, 1, 3, 2, 1][(i * 5) % 7]!))).toBeGreaterThan(20);
-  // A slow half and a fast half contain hardly more information than two values.
+  // Values in a slow half and a fast half contain hardly more information than two values.
   expect(effectiveCount(Array.from({ length: 40 }, (_, i) => (i < 20 ? 1 : 2) + 0.01 * ((7 * i) % 5)))).toBeLessThan(
     10,
   );

@@ -1,4 +1,4 @@
-/** Minimum number of values from which a correlation is estimated. */
+/** Minimum number of values for which a correlation is estimated. */
 const least = 4;
 const maxCorrelation = 0.98;
 
@@ -23,10 +23,9 @@ const rankAutocorrelation = (values: readonly number[]): number => {
 };
 
 /**
- * Compute the effective number of independent values in a series: n (1 − r) / (1 + r), for a series in which each value
- * is r times the previous value plus noise. Step times are correlated because a cause of slowness, such as another
- * program, affects several consecutive steps. An estimate of r from few values is too small by (1 + 4 r) / n; the
- * function corrects this bias.
+ * Computes the effective number of independent values in a series of n values: n (1 − r) / (1 + r), with r =
+ * correlation of consecutive values. Step times are correlated, because another program, for example, slows several
+ * consecutive steps. The estimate of r has the bias −(1 + 4 r) / n, which this function corrects.
  *
  * @returns a number from 1 to n.
  *

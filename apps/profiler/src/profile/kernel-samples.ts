@@ -7,9 +7,9 @@ import { sum } from "../sum.ts";
 
 /**
  * Returns one sample per kernel node of a prepared step: the median time over steps and ranks. All samples are scaled
- * by one factor so that they add up to the median computing time of a rank's step; without scaling their sum would be
- * too small, because kernel times have a long tail. Steps whose spans do not match the order of the graph are left out,
- * as on a device that runs several passes per node.
+ * by the same factor, so that they add up to the median computing time of a rank's step. Without scaling, the sum of
+ * medians would be too small, because kernel times have a long tail. Steps whose spans do not match the order of the
+ * graph are skipped, as on a device that runs several passes per node.
  */
 export const kernelSamples = (
   steps: readonly WorldStep[],
@@ -31,7 +31,7 @@ export const kernelSamples = (
     operator,
     flops,
     bytes,
-    // The resolution of the clock may be coarser than the shortest kernels.
+    // The clock resolution may be coarser than the shortest kernels.
     seconds: Math.max(1e-9, scale * medians[i]! - overheadSeconds / 2),
   }));
 };

@@ -11,8 +11,8 @@ export const span = (track: Track, name: string, begin: number, end: number, arg
 });
 
 /**
- * For tests: creates a run of three steps of 10 ms each, with 2 ms between steps. Rank r computes for r ms longer than
- * rank 0, and then waits for r ms less.
+ * For tests: creates a run of three steps of 10 ms, with 2 ms between steps. Rank r computes r ms longer than rank 0,
+ * and waits r ms less.
  */
 export const madeUpRun = (numRanks: number): RankSpans[] =>
   Array.from({ length: numRanks }, (_, rank) => ({
@@ -54,7 +54,7 @@ const kernel = (name: string, flops: number, bytes: number): KernelStep => {
   };
 };
 
-/** For tests: program of a step of the run. */
+/** For tests: program of a step of the run created by `madeUpRun`. */
 export const madeUpProgram: StepProgram = [
   kernel("matmul layer", 4e6, 1000),
   kernel("matmul layer/backward", 4e6, 1000),

@@ -7,14 +7,14 @@ import type { ExchangePlan, PreparedStep, ProfiledJob } from "skein-train/profil
 import { kernelSamples } from "./kernel-samples.ts";
 import { spanOverheadSeconds } from "./span-overhead.ts";
 
-/** A job with the measurements of several steps. */
+/** A job with measurements of several steps. */
 export interface MeasuredJob {
   readonly ranks: readonly RankSpans[];
   /** Plan of the exchange, made before the first step. Undefined: the exchange is not planned. */
   readonly plan: ExchangePlan | undefined;
   /** Measured steps, after the warm-up. */
   readonly steps: readonly WorldStep[];
-  /** The step that was run, with the plan made before the first step. */
+  /** Step that was run, prepared with `plan`. */
   readonly step: PreparedStep;
   readonly overheadSeconds: number;
   /** Returns one sample per kernel of the step. */
@@ -23,7 +23,7 @@ export interface MeasuredJob {
   programOn(device: ComputeDevice): StepProgram;
 }
 
-/** Prices a step of a job on a device. Collectives are priced with default links, unless the job has a link file. */
+/** Prices a step of a job on a device. Collectives are priced with default links if the job has no link file. */
 export const programOn = (job: ProfiledJob, step: PreparedStep, device: ComputeDevice): StepProgram =>
   stepProgram(step, {
     device,

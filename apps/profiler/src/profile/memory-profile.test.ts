@@ -18,7 +18,7 @@ test("the peak equals the bound of the plan, and never exceeds the workspace", (
   });
   expect(profile.residentBytes).toBe(1000);
   expect(Math.max(...profile.liveBytes)).toBeLessThanOrEqual(profile.workspaceBytes);
-  expect(Math.max(...profile.liveBytes)).toBe(3 * 4 * 64 * 64); // a, b and the product of both
+  expect(Math.max(...profile.liveBytes)).toBe(3 * 4 * 64 * 64); // a, b and their product
 });
 
 test("a view counts once, together with its base", () => {
@@ -35,7 +35,7 @@ test("curve and blocks match a graph computed by hand", () => {
   const profile = profileOf((x) => {
     const early = matmul(x, x); // node 1: 16 KiB, in use until its product at node 7
     const wide = matmul(x, concat([x, x], { dim: 1 })); // concat is node 2, and its product is node 3: 32 KiB each
-    const narrow = matmul(reshape(wide, [128, 64]), x); // reshape is node 4, without own memory; node 5: 32 KiB
+    const narrow = matmul(reshape(wide, [128, 64]), x); // reshape is node 4, without memory; node 5: 32 KiB
     const back = matmul(reshape(narrow, [64, 128]), reshape(wide, [128, 64])); // node 7: 16 KiB
     return sum(matmul(back, early)); // nodes 8 and 9
   });
@@ -48,7 +48,7 @@ test("curve and blocks match a graph computed by hand", () => {
     ["matmul", "f32[64, 64]", 16, 7, 8],
     ["matmul", "f32[64, 64]", 16, 8, 9],
   ]);
-  // The listed blocks that are alive at the peak are all blocks alive at the peak.
+  // All blocks alive at the peak are listed.
   const atPeak = profile.blocks.filter(({ from, to }) => from <= 7 && 7 <= to);
   expect(atPeak.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(96 * 1024);
 });
@@ -68,5 +68,5 @@ test("if there are too many values to list, those at the peak are included", () 
   const named = profile.blocks
     .filter(({ from, to }) => from <= peak && peak <= to)
     .reduce((sum, { bytes }) => sum + bytes, 0);
-  expect(named).toBeGreaterThan(0.99 * profile.liveBytes[peak]!); // all bytes except some scalars
+  expect(named).toBeGreaterThan(0.99 * profile.liveBytes[peak]!); // all bytes except a few scalars
 });

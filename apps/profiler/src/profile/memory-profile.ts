@@ -8,7 +8,7 @@ interface PlacedBlock extends MemoryBlock {
   readonly end: number;
 }
 
-/** Counts the bytes covered by at least one of some ranges. The ranges are in the order of their start. */
+/** Returns the number of bytes covered by at least one range. Ranges are sorted by their start. */
 const covered = (ranges: readonly PlacedBlock[]): number => {
   let [bytes, reached] = [0, -Infinity];
   for (const { begin, end } of ranges) {
@@ -20,8 +20,7 @@ const covered = (ranges: readonly PlacedBlock[]): number => {
 };
 
 /**
- * Merge values into blocks of memory. A view is part of the block that it views, and extends the lifetime of this
- * block.
+ * Merges values into memory blocks. A view is part of the block that it views, and extends the lifetime of this block.
  */
 const blocksOf = (values: readonly PlacedBlock[], settled: ReadonlySet<number>): PlacedBlock[] => {
   const blocks: { -readonly [key in keyof PlacedBlock]: PlacedBlock[key] }[] = [];
@@ -35,7 +34,7 @@ const blocksOf = (values: readonly PlacedBlock[], settled: ReadonlySet<number>):
   return blocks;
 };
 
-/** Maximum number of blocks in a report, both for the blocks alive at the peak and for all blocks. */
+/** Maximum number of blocks in a report: largest blocks alive at the peak, and separately largest blocks overall. */
 const maxBlocks = 40;
 
 /** Returns the largest blocks overall, and the largest blocks alive at node `peak`; largest first. */
@@ -49,7 +48,7 @@ const largest = (blocks: readonly PlacedBlock[], peak: number): PlacedBlock[] =>
 };
 
 /**
- * Compute the memory in use at each node of a step from the memory plan: intermediate values in the workspace, plus
+ * Computes the memory in use at each node of a step from the memory plan: intermediate values in the workspace, plus
  * memory that is always in use. Memory shared by several values, such as views and in-place results, is counted once.
  *
  * Cost: O(nodes · values alive).

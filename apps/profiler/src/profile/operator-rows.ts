@@ -13,17 +13,17 @@ const kernelsByName = (program: StepProgram): ReadonlyMap<string, readonly Kerne
 
 const sumOf = (kernels: readonly KernelStep[], of: (kernel: KernelStep) => number): number => sum(kernels.map(of));
 
-/** Returns the bound of the longest of the given kernels; undefined if launching dominates. */
+/** Returns the bound of the longest of the given kernels. Undefined if launch overhead dominates. */
 const boundBy = (kernels: readonly KernelStep[]): OperatorRow["boundBy"] => {
   const { price } = kernels.reduce((longest, next) => (next.price.seconds > longest.price.seconds ? next : longest));
   return price.boundBy === "start" ? undefined : price.boundBy;
 };
 
 /**
- * Sum kernel times by operator and model scope. Each sum is the time of all calls in a step on the slowest rank, minus
+ * Sums kernel times by operator and model scope. Each sum is the time of all calls per step on the slowest rank, minus
  * the cost of recording.
  *
- * @param program Compiled step with its prices, the source of flops, bytes and predictions.
+ * @param program Compiled step with prices, from which flops, bytes and predictions are computed.
  * @param shares Shares of the operators in the total time of all ranks, by span name.
  */
 export const operatorRows = (

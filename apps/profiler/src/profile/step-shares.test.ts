@@ -136,8 +136,8 @@ describe("shares of all ranks' time", () => {
     const [own, device] = (["host", "device"] as const).map(
       (clock) => stepShares(worldSteps([rank!]), recordingCost(2e-4, clock)).operators.get("fused update")!,
     );
-    // 0.1 ms is subtracted in each of four kernels, and outside each of seven spans
+    // 0.1 ms is subtracted for each of four kernels, and for each of seven spans outside of kernels
     expect(own).toBeCloseTo(0.4 / (10 - 7 * 0.1 - 4 * 0.1), 9);
-    expect(device).toBeCloseTo(0.5 / (10 - 1), 9); // recording: 1.4 ms, but only 1 ms is between kernels
+    expect(device).toBeCloseTo(0.5 / (10 - 1), 9); // recording takes 1.4 ms, but only 1 ms is between kernels
   });
 });

@@ -2,7 +2,7 @@ import { type OutsideRow, type RankStep, type Times, worldSeconds, type WorldSte
 import { attribute, type Attribution, type KernelClock } from "../trace/attribution.ts";
 import { slowest, timesOf } from "./times.ts";
 
-/** Cost of recording one span: the part inside the span of a kernel, and the part outside the span. */
+/** Cost of recording a kernel span: seconds inside the span, and seconds outside the span. */
 export interface RecordingCost {
   readonly clock: KernelClock;
   readonly inKernelSeconds: number;
@@ -10,9 +10,8 @@ export interface RecordingCost {
 }
 
 /**
- * Returns the cost of recording a span, which depends on the clock that timed the kernels. The host reads its clock
- * before and after a kernel, and one of the two reads is inside the span. A device measures its own times, so recording
- * by the host does not lengthen kernels.
+ * Returns the cost of recording a span. The host clock is read before and after a kernel, so that one of the two reads
+ * is inside the span. A device measures kernel times, so that recording does not lengthen kernel spans.
  */
 export const recordingCost = (overheadSeconds: number, clock: KernelClock): RecordingCost => ({
   clock,
@@ -47,7 +46,7 @@ const middleHalf = (steps: readonly WorldStep[]): ReadonlySet<WorldStep> => {
   return new Set(ordered.slice(left, ordered.length - left));
 };
 
-/** Shares of operators and of other activities in the time of a step. */
+/** Shares of the step time by operator and by other activities. */
 export interface StepShares {
   /**
    * Share of each operator in the total time of all ranks, 0 to 1, by span name. The shares of operators and of
@@ -60,8 +59,9 @@ export interface StepShares {
 }
 
 /**
- * Compute the shares of operators, and of time outside operators, in the total time of all ranks over the middle half
- * of the steps. Sums over the same steps and ranks add up to the total; medians of the individual times would not.
+ * Computes the share of each operator, and of time outside operators, in the total time of all ranks. Only the middle
+ * half of the steps is used. Uses sums instead of medians, because sums over the same steps and ranks add up to the
+ * total.
  */
 export const stepShares = (steps: readonly WorldStep[], cost: RecordingCost): StepShares => {
   const attributed = steps.map((step) => step.map((rank) => corrected(rank, cost)));
@@ -72,7 +72,7 @@ export const stepShares = (steps: readonly WorldStep[], cost: RecordingCost): St
   const seconds = new Map<string, number>();
   for (const { compute } of summed)
     for (const [name, own] of compute) seconds.set(name, (seconds.get(name) ?? 0) + own);
-  // Sums in a different order may differ in the last digit, so the quotient may exceed 1.
+  // The sum in another order may differ in the last digit, so that the quotient may exceed 1.
   const shareOf = (part: number): number => Math.min(1, part / whole);
   const numRanks = steps[0]?.length ?? 0;
   const outside = outsideKinds.map(

@@ -3,7 +3,7 @@ import type { Times } from "@skein/report";
 import { effectiveCount } from "./effective-count.ts";
 
 /**
- * Summarize values measured in consecutive steps. The order of the values matters, because consecutive values may be
+ * Summarizes values measured in consecutive steps. The order of the values matters, because consecutive values may be
  * correlated.
  */
 export const timesOf = (series: readonly number[]): Times => ({
@@ -12,8 +12,8 @@ export const timesOf = (series: readonly number[]): Times => ({
 });
 
 /**
- * Summarize values measured over steps on several ranks: returns the statistics of the rank with the largest median,
- * because the other ranks wait for this rank.
+ * Summarizes values measured over steps on several ranks. Returns the statistics of the rank with the largest median,
+ * because all other ranks wait for it.
  */
 export const slowest = (byRank: readonly (readonly number[])[]): Times =>
   byRank.map(timesOf).reduce((worst, next) => (next.median > worst.median ? next : worst));

@@ -23,7 +23,7 @@ export interface Call {
 
 const camelCase = (name: string): string => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Tensor functions that are single operators, by operator name. */
+/** Tensor functions with a single operator, by operator name. */
 const callable: ReadonlyMap<string, (...args: unknown[]) => unknown> = new Map(
   Object.keys(operators).flatMap((name) => {
     const fn = (functions as { readonly [name: string]: unknown })[camelCase(name)];

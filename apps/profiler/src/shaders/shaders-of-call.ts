@@ -14,7 +14,7 @@ import {
 import { type DeviceFacts, type ListedShader, shadersOf } from "skein-train/profiling";
 import type { Call } from "./call.ts";
 
-/** Computes the sum of all float results, with the gradients of all float operands. */
+/** Computes the sum of all float results, and the gradients of the sum with respect to all float operands. */
 const withGradients = ({ name, fn }: Call, tensors: readonly Tensor[]): unknown => {
   const differentiable = tensors.filter(({ dtype }) => isFloat(dtype));
   return valueAndGrad((primals: readonly Tensor[]) => {
@@ -31,7 +31,7 @@ const withGradients = ({ name, fn }: Call, tensors: readonly Tensor[]): unknown 
 
 /**
  * Returns the shaders of a call on a device.
- * @throws an error with the function's message about invalid operands, shortened to one line.
+ * @throws ArgumentError with the first line of the function's message if operands are invalid.
  */
 export const shadersOfCall = (call: Call, facts: DeviceFacts): readonly ListedShader[] => {
   const run = (...tensors: Tensor[]): unknown => (call.gradient ? withGradients(call, tensors) : call.fn(...tensors));
@@ -40,8 +40,7 @@ export const shadersOfCall = (call: Call, facts: DeviceFacts): readonly ListedSh
     ({ graph } = trace(run as (...tensors: Tensor[]) => Tensor, call.specs as never));
   } catch (error) {
     if (error instanceof SkeinError && error.kind !== "user") throw error;
-    // The other lines of the message name the position of the call in a user program, which does not exist for this
-    // command.
+    // The remaining lines of the message locate the call in a user program, which does not exist for this command.
     const [reason] = (error instanceof Error ? error.message : String(error)).split("\n");
     throw new ArgumentError(reason!);
   }

@@ -3,14 +3,14 @@ import type { Span } from "@skein/tensor-core";
 import type { JobFacts } from "skein-train/profiling";
 
 /**
- * Clock that timed the kernels. `none`: the device reports no times, so a step has a single span for all kernels, and
- * waits are inside this span.
+ * Clock that timed the kernels. `none`: the device reports no times, so a step has a single span for all kernels, which
+ * includes waits.
  */
 export type KernelClock = JobFacts["kernelClock"];
 
 /**
- * Tracks in order of precedence. If several tracks are active, the time is attributed to the first of them: a rank that
- * waits while its device computes is not delayed by the wait.
+ * Tracks in order of precedence. If several tracks are active, the time is attributed to the first active track. For
+ * example, a rank that waits while its device computes is not delayed by the wait.
  */
 const precedence = ["compute", "waiting", "data", "host"] as const;
 const precedences: Readonly<Record<KernelClock, readonly string[]>> = {
@@ -29,13 +29,13 @@ export interface Attribution {
   readonly waiting: number;
   readonly data: number;
   readonly host: number;
-  /** Seconds without a span: time between kernels, reading results, other programs on this core. */
+  /** Seconds without a span: time between kernels, reading of results, and other programs on this core. */
   readonly between: number;
 }
 
 /**
- * Returns the active span to which the time is attributed: by precedence of its track, then the span that began last,
- * which is the innermost span.
+ * Returns the active span to which time is attributed: the span on the track with the highest precedence, and among
+ * spans on this track the span that began last, which is the innermost span.
  */
 const counted = (active: ReadonlySet<Span>, precedence: readonly string[]): Span | undefined => {
   let found: Span | undefined;
@@ -48,7 +48,7 @@ const counted = (active: ReadonlySet<Span>, precedence: readonly string[]): Span
 };
 
 /**
- * Attribute the time of a rank's step to activities. Parts of spans outside the step are ignored.
+ * Attributes the time of a rank's step to activities. Parts of spans outside the step are ignored.
  *
  * Cost: O(spans · (log spans + concurrent spans)).
  */

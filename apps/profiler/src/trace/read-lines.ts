@@ -10,8 +10,7 @@ const chunkBytes = 1 << 20;
 const maxLineLength = 2 ** 28;
 
 /**
- * Read a file line by line, without line ends. Text after the last line end is also returned as a line, unless it is
- * empty.
+ * Reads a file line by line, without line ends. Nonempty text after the last line end is also returned as a line.
  *
  * @throws RangeError for a line of more than 2²⁸ characters.
  */
@@ -20,8 +19,7 @@ export function* readLines(path: string): Generator<string, void> {
   try {
     const decoder = new TextDecoder();
     const chunk = new Uint8Array(chunkBytes);
-    // Parts of the current line. They are joined only at the end of the line, because a file may consist of a single
-    // line.
+    // Parts of the current line. They are joined only at the end of the line, which may be at the end of the file.
     let parts: string[] = [];
     let length = 0;
     const add = (part: string): void => {

@@ -1,8 +1,8 @@
 import { alignClocks, printable, type ReadTrace, traceError, type WorldStep, worldSteps } from "@skein/report";
 
 /**
- * Returns the steps of a trace that all ranks completed.
- * @throws ArgumentError if there are none.
+ * Returns the steps of a trace that all ranks have completed.
+ * @throws ArgumentError if no step is complete.
  */
 export const traceSteps = ({ ranks, events, cut }: ReadTrace, path: string): readonly WorldStep[] => {
   const steps = worldSteps(alignClocks(ranks));

@@ -100,8 +100,8 @@ test("round-trips any spans, and reads a file of many lines in chunks", () => {
 
 describe("a trace that was cut off", () => {
   /**
-   * Returns the number of steps that are complete in a cut trace: all ranks ended them before the last complete event
-   * begins.
+   * Returns the number of complete steps in a truncated trace. A step is complete if all ranks ended it before the last
+   * complete event begins.
    */
   const wholeBefore = (whole: ReadTrace, cut: Uint8Array): number => {
     const times = linesOf(cut)

@@ -11,7 +11,7 @@ export interface BackendRates {
   readonly kernelSeconds: number;
 }
 
-/** Returns a device model whose operators all reach the measured rates. */
+/** Returns a device model in which all operators reach the measured rates. */
 export const deviceOfRates = (
   { flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates,
   { name, kind, memoryBytes }: Pick<ComputeDevice, "name" | "kind" | "memoryBytes">,

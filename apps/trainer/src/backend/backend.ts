@@ -6,14 +6,14 @@ import type { Backend } from "@skein/tensor-core";
 export type BackendName = "cpu" | "webgpu";
 
 /**
- * Returns host memory for collectives. It is allocated in the world's shared memory, so that peers read it in place.
+ * Returns host memory for collectives. The memory is part of the world's shared memory, so that peers read it in place.
  */
 export const arenaHostMemory = (arena: Arena): HostMemory => ({
   allocate: (bytes) => arena.bytesAt(arena.allocate(bytes), bytes),
   release: (bytes) => arena.release(bytes.byteOffset),
 });
 
-/** An open backend, and the function that closes the backend. */
+/** An open backend with the function that closes it. */
 export interface OpenBackend {
   readonly backend: Backend;
   close(): void | Promise<void>;
@@ -21,7 +21,7 @@ export interface OpenBackend {
 
 /** Opens a WebGPU device in Node. @throws AdapterError if there is no device. */
 export const openWebGpu = async (hostMemory?: HostMemory): Promise<WebGpuBackend> => {
-  // Imported here, so that a rank on the CPU does not load the 220 modules of the GPU backend when it starts.
+  // Imported on demand, so that a rank on the CPU does not load the 220 modules of the GPU backend when it starts.
   const [{ createWebGpuBackend }, { openNodeGpu }] = await Promise.all([
     import("@skein/gpu-kernels"),
     import("@skein/gpu-kernels/node"),
@@ -29,7 +29,7 @@ export const openWebGpu = async (hostMemory?: HostMemory): Promise<WebGpuBackend
   return createWebGpuBackend({ gpu: await openNodeGpu(), ...(hostMemory && { hostMemory }) });
 };
 
-/** Opens the backend of one rank. `options.memory` is shared by the ranks of the process. */
+/** Opens the backend of one rank. All ranks of the process share `options.memory`. */
 export const openBackend = async (
   name: BackendName,
   options: CpuBackendOptions & { readonly memory: WebAssembly.Memory },

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 
 /**
- * Names of GPU device files on Linux, by folder, for the drivers of Mesa, NVIDIA, Windows (WSL), Mali, Adreno, Tegra
+ * Names of GPU device files on Linux, by folder. Covers the drivers of Mesa, NVIDIA, Windows (WSL), Mali, Adreno, Tegra
  * and PowerVR.
  */
 const deviceFiles: Readonly<Record<string, RegExp>> = {
@@ -19,9 +19,9 @@ const namesIn = (folder: string): readonly string[] => {
 };
 
 /**
- * Whether this machine may have a GPU, determined without loading a driver. A WebGPU request would load all drivers,
- * which takes a second. Mesa's software adapter, which Skein would not choose, would also make Dawn print warnings that
- * cannot be turned off.
+ * Whether this machine may have a GPU, determined without loading a driver. A WebGPU request would take a second to
+ * load all drivers. With Mesa's software adapter, which Skein never chooses, Dawn would also print warnings that cannot
+ * be turned off.
  */
 export const mayHaveGpu = (
   platform: string = process.platform,

@@ -3,8 +3,8 @@ import type { Blas } from "@skein/cpu-kernels";
 import type { Job } from "@skein/job/node";
 
 /**
- * Returns the BLAS for matrix products of a job on the CPU: the BLAS that was built on this machine; undefined if there
- * is no BLAS, or the job sets `off`.
+ * Returns the BLAS that was built on this machine, for matrix products on the CPU. Undefined if no BLAS was built, or
+ * if the job sets `blas: off`.
  */
 export const blasOf = ({ blas }: Pick<Job, "blas">): BlasFiles | undefined => (blas === "off" ? undefined : findBlas());
 
@@ -20,8 +20,8 @@ export const openJobBlas = (job: Pick<Job, "blas">): Blas | undefined => {
 };
 
 /**
- * Describes the implementation of matrix products. The description is part of a build's name, because the bits of
- * results depend on the implementation.
+ * Describes the implementation of matrix products. The description is part of the build name that ranks compare,
+ * because the bits of results depend on the implementation.
  */
 export const productsBy = (job: Pick<Job, "blas">): string => {
   const blas = openJobBlas(job);

@@ -6,14 +6,14 @@ import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
 import { measureCpuRates, measureRates } from "./measure-rates.ts";
 
-/** Measured rates of a backend, and facts about its device; `device` is undefined for the CPU backend. */
+/** Measured rates of a backend, and properties of its device. `device` is undefined for the CPU backend. */
 export interface JobRates {
   readonly rates: BackendRates;
   readonly device: DeviceFacts | undefined;
 }
 
 /**
- * Briefly measures the rates of one rank of a job on a backend.
+ * Measures the rates of one rank of a job on a backend for a short time.
  *
  * @throws AdapterError if there is no device for the backend.
  */

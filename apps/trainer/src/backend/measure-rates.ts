@@ -7,8 +7,8 @@ const elements = 2 ** 22;
 const chain = 20;
 
 /**
- * Measures the seconds of a call that ends with reading back one number: the minimum of three calls after a warm-up
- * call.
+ * Measures the seconds of a call that ends with reading back one number. Returns the minimum of three calls after a
+ * warm-up call.
  */
 const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
   await call();
@@ -28,7 +28,7 @@ const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
 export const measureRates = async (backend: Backend): Promise<BackendRates> => {
   const one = backend.upload(NdArray.from([1]));
   const wait = jit((x: Tensor) => add(x, 1), backend);
-  /** Queues `repeats` calls, then waits for all of them. */
+  /** Queues `repeats` calls, and waits until all calls have finished. */
   const time = async (fn: (x: Tensor) => Tensor, input: DeviceArray, repeats: number): Promise<number> => {
     const compiled = jit(fn, backend);
     try {

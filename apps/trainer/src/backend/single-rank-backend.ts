@@ -6,7 +6,7 @@ import { threadsOf } from "./job-threads.ts";
 
 /**
  * Opens the backend for a program with a single rank: `cpu`, unless the run chose another backend. Results have the
- * same bits as in a job. The caller closes the backend.
+ * same bits as results of the job. The caller must close the backend.
  */
 export const openSingleRankBackend = async ({
   backend,

@@ -1,4 +1,4 @@
-/** Options of other training programs, with the equivalent options of skein-train. */
+/** Options of other training programs, with the equivalent words for skein-train. */
 const options: Readonly<Record<string, string>> = {
   "--batch": "--set batch=32",
   "--batch-size": "--set batch=32",
@@ -21,13 +21,14 @@ const options: Readonly<Record<string, string>> = {
 const commands: Readonly<Record<string, string>> = { eval: "evaluate", fit: "run", test: "evaluate", train: "run" };
 
 /**
- * Suggests an equivalent for an unknown word of the command line that other training programs accept.
+ * Suggests an equivalent for a command-line word that is unknown to skein-train but used by other training programs.
  *
  * @param fault error message about the word, such as `error: unknown option '--lr'`.
- * @returns a sentence without a full stop; undefined if the word is not known from other programs either.
+ * @returns a sentence without a full stop; undefined if no other program uses the word.
  */
 export const foreignWord = (fault: string): string | undefined => {
-  // Option values follow "=". A single dash, and underscores instead of dashes, are variants of the same option.
+  // Option values follow "=". Spellings with a single dash, or with underscores instead of dashes, name the same
+  // option.
   const option = /unknown option '(-[^'=]+)/.exec(fault)?.[1]?.replace(/^-+/, "--").replaceAll("_", "-").toLowerCase();
   if (option !== undefined) {
     const known = Object.hasOwn(options, option) ? options[option] : undefined;

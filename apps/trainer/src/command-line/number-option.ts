@@ -1,7 +1,7 @@
 import { ConfigError } from "@skein/cli/node";
 import type { CheckpointChoice } from "../output-folder/saved-run.ts";
 
-/** Range of numbers that an option accepts. `rule` describes the range in errors. */
+/** Range of numbers that an option accepts. `rule` describes the range in error messages. */
 export interface NumberRange {
   readonly rule: string;
   readonly fits: (value: number) => boolean;
@@ -12,7 +12,7 @@ export const wholeFrom = (least: number): NumberRange => ({
   fits: (value) => Number.isSafeInteger(value) && value >= least,
 });
 
-/** Parses a number of a command-line option. @throws ConfigError if the number is not in the range. */
+/** Parses the number given for a command-line option. @throws ConfigError if the number is not in the range. */
 export const numberOption = (name: string, text: string, { rule, fits }: NumberRange): number => {
   const value = text.trim() === "" ? Number.NaN : Number(text);
   if (Number.isFinite(value) && fits(value)) return value;

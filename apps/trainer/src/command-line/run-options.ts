@@ -22,7 +22,9 @@ export interface RunOptions extends GlobalOptions {
   readonly memory?: string;
 }
 
-/** Converts options to overrides of the job. Text that is not a number stays a string, which the job schema rejects. */
+/**
+ * Converts options to overrides of the job. Text that is not a number remains a string, which the job schema rejects.
+ */
 export const overridesOf = ({ ranks, steps, set, transport, certificates, insecure }: RunOptions): Override[] => {
   const numeric = (key: string, text: string | undefined): Override[] =>
     text === undefined
@@ -46,7 +48,7 @@ export const overridesOf = ({ ranks, steps, set, transport, certificates, insecu
   ];
 };
 
-/** Returns the maximum number of automatic restarts, if the option is given. */
+/** Returns the maximum number of automatic restarts. Empty if the option is absent. */
 export const restartsOf = ({ maxRestarts }: RunOptions): { readonly maxRestarts?: number } => {
   if (maxRestarts === undefined) return {};
   if (!/^\d+$/.test(maxRestarts))

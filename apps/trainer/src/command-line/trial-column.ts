@@ -1,6 +1,6 @@
 import type { TextColumn } from "@skein/report";
 
-/** Returns a column for a table of trials. The column is as wide as its content, at least ten characters. */
+/** Returns a column of a table of trials, as wide as the column's content, but at least ten characters. */
 export const trialColumn = (heading: string, numeric: boolean): TextColumn => ({
   heading,
   numeric,

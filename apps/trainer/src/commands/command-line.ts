@@ -14,8 +14,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const report = describeError(error);
     writeStderr(`${formatError(report)}\n`);
-    // The unfinished callback may wait forever, for example for a server that does not respond, and would keep this
-    // process alive.
+    // A callback that never returns, for example because a server does not respond, would keep this process alive.
     if (report.code === "callback") process.exit(exitCodeOf(report));
     return exitCodeOf(report);
   }
@@ -23,7 +22,7 @@ const main = async (args: readonly string[]): Promise<number> => {
 
 surviveLostOutput(exitCodes.failure);
 
-/** Handles errors without another handler, for example if a thread of a package cannot be started. */
+/** Handles errors that have no other handler, such as a failed start of a package's thread. */
 process.once("uncaughtException", (error) => {
   const report = describeError(error);
   writeStderr(`${formatError(report)}\n`);

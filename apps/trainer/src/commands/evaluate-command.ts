@@ -25,10 +25,10 @@ interface EvaluateOptions extends GlobalOptions {
 
 /**
  * Evaluates a checkpoint of a run on the held-out samples. The samples are divided as among the ranks of the run, so
- * that the sums have the same bits. If ranks sharded the model, its shards are merged, and products are rounded
+ * that the sums have the same bits. If ranks sharded the model, the shards are merged, so that products are rounded
  * differently.
  *
- * @param note receives a human-readable line about each damaged image that was replaced.
+ * @param note receives a line for the user about each damaged image that was replaced.
  */
 export const evaluateRun = async (
   { job, prepared, params, state }: SavedRun,
@@ -58,10 +58,10 @@ export const evaluateRun = async (
 };
 
 /**
- * Runs `skein-train evaluate`: evaluates a checkpoint of a run.
+ * Implements `skein-train evaluate`: evaluates a checkpoint of a run.
  *
  * @returns the exit code.
- * @throws CheckpointError, and errors of preparing the job.
+ * @throws CheckpointError, and errors from preparing the job.
  */
 export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
   announceCode([recordedJob(folder)], options);

@@ -20,7 +20,7 @@ import { restartsOf, type RunOptions } from "../command-line/run-options.ts";
 
 /** Result of a run whose output has been printed. */
 export interface Executed {
-  /** Exit code. */
+  /** Exit code of the process. */
   readonly code: number;
   /** Summary of the run. Absent: the run was stopped. */
   readonly summary?: Summary;
@@ -31,7 +31,7 @@ const print = (line: string): void => writeStdout(`${line}\n`);
 /**
  * Runs a job to its end or to an interruption, and prints the results.
  *
- * @param oneOf name of the job if it is one of several jobs; then the suggested next commands are not printed.
+ * @param oneOf name of the job if several jobs are run. With a name, suggestions for the next command are not printed.
  * @throws the error that ended the run.
  */
 export const execute = async (

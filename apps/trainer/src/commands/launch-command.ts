@@ -57,7 +57,7 @@ interface CommandOptions extends LaunchOptions {
   readonly submit?: boolean;
 }
 
-/** Targets that generate files. All other targets start processes on this machine. */
+/** Cluster targets, which generate files. All other targets start processes on this machine. */
 const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget>>> = {
   slurm,
   "k8s-job": k8sJob,
@@ -66,8 +66,8 @@ const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget
 };
 
 /**
- * Command line with which other processes start this program. The path of node is absolute, because PATH on another
- * machine may contain another version.
+ * Command line with which other processes start this program. The path of node is absolute, because PATH of another
+ * machine may contain another version of Node.
  */
 const program: readonly string[] = [
   process.execPath,
@@ -91,14 +91,14 @@ const printFiles = (files: readonly LaunchFile[], command: readonly string[], js
     return;
   }
   const [only] = printed;
-  // A script must begin with its first line, so nothing may be printed before it.
+  // Nothing may be printed before a single script, because its first line must be `#!`.
   if (printed.length === 1) process.stdout.write(only!.text);
   else for (const { name, text } of printed) process.stdout.write(`---\n# ${name}\n${text}`);
 };
 
 /**
  * Returns job overrides from separate options, which are checked together with the job. Ranks receive the options as
- * typed.
+ * typed by the user.
  */
 const optionOverrides = ({ ranks, steps, transport }: CommandOptions): Override[] =>
   Object.entries({ ranks, steps, transport }).flatMap(([key, text]) =>
@@ -160,8 +160,8 @@ const readHostfile = (path: string): string => {
 };
 
 /**
- * Returns the address of the rendezvous, which rank 0 hosts on the first host of the host file, or on this machine if
- * there is no host file.
+ * Returns the address of the rendezvous on rank 0: the first host in the host file, or this machine if no host file is
+ * given.
  */
 const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> => {
   if (hostfile === undefined) return `127.0.0.1:${port ?? (await freePort())}`;
@@ -171,7 +171,7 @@ const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> =>
   return `${host}:${port ?? defaultPort}`;
 };
 
-/** Returns the folder that `claimOutput` would choose. */
+/** Returns the folder that `claimOutput` would create, without creating the folder. */
 const nextOutput = (name: string): string => {
   for (let number = 1; ; number++) {
     const path = join("runs", name, String(number));
@@ -179,10 +179,7 @@ const nextOutput = (name: string): string => {
   }
 };
 
-/**
- * Waits for signals. `interrupted` resolves on the first signal that requests a stop; a second signal ends this
- * process.
- */
+/** Waits for signals. `interrupted` resolves on the first stop signal. A second signal ends this process. */
 const interruption = (): { readonly interrupted: Promise<StopCause>; readonly release: () => void } => {
   let release = (): void => {};
   const interrupted = new Promise<StopCause>((done) => {
@@ -210,12 +207,12 @@ const launchHere = async (plan: LaunchPlan): Promise<number> => {
 };
 
 const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number> => {
-  // Other hosts have their own caches, which their ranks check.
+  // Ranks on other hosts check the caches of their hosts.
   if (plan.transport === "mpi" && plan.hostfile === undefined) {
-    const { findAddon } = await import("@skein/mpi/node"); // only runs over MPI need its addon
+    const { findAddon } = await import("@skein/mpi/node"); // only runs over MPI need the MPI addon
     findAddon({}, host.version === "hydra" ? "mpich" : "open-mpi");
   }
-  await coordinatorOf(plan); // throws for an unusable host file before a folder is created
+  await coordinatorOf(plan); // throws for an unusable host file, before a folder is created
   const output = resolve(plan.output ?? claimOutput(plan.name, undefined).path);
   const command = mpirunCommand(plan, host, output);
   const secret = process.env[secretVariable] ?? newJoinSecret();

@@ -26,7 +26,7 @@ const variable = (name: string): string => {
   return value;
 };
 
-/** Returns the ranks of this process, as given by the controller or by the launcher that started the process. */
+/** Returns the ranks of this process, which the controller or the launcher of the process has assigned. */
 const ranksOf = (job: Job): number[] => {
   const given = process.env[memberVariables.ranks];
   if (given !== undefined) return given.split(",").map(Number);
@@ -38,7 +38,7 @@ const ranksOf = (job: Job): number[] => {
   return [discovered.rank];
 };
 
-/** Returns the start data from the parent process: its first IPC message, or a file under mpirun. */
+/** Receives the start data from the parent process: as the first IPC message or, under mpirun, from a file. */
 const memberStart = async (): Promise<MemberStart> => {
   if (process.send === undefined) return { job: readJobFile(variable(memberVariables.jobFile)) };
   return new Promise((resolve, reject) => {
@@ -70,12 +70,12 @@ const runMember = async (): Promise<Ending> => {
 };
 
 /**
- * Adds `skein-train member`, which runs one process of a run. The command is started by another process, which reports
- * errors to the user. It is hidden, because users do not call it.
+ * Adds the command `skein-train member`, which runs one process of a run. Another process starts the command, and
+ * reports its errors to the user. The command is hidden, because users do not call it.
  */
 export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
   program.command(memberCommand, { hidden: true }).action(async () => {
-    variable(memberVariables.coordinator); // throws if a user has typed this command
+    variable(memberVariables.coordinator); // throws if a user typed this command
     keepExitCode();
     try {
       finish((await runMember()) === "failed" ? exitCodes.failure : exitCodes.ok);

@@ -48,7 +48,7 @@ const doctorCommand = async (file: string | undefined, options: RunOptions): Pro
   if (file !== undefined) announceCode(readJobs(file, overridesOf(options)), options);
   const prepared = file === undefined ? undefined : await prepare(await loadJob(file, overridesOf(options)));
   const blas = surveyBlas();
-  // If the BLAS is broken, its fault is reported, and the hardware is surveyed without it.
+  // If the BLAS is broken, its fault is reported, and the rates are measured without the BLAS.
   const job = prepared?.job ?? { blas: "auto", ranks: 1 };
   const hardware = await surveyHardware({
     always: true,
@@ -71,8 +71,8 @@ export const makeProgram = (finish: (code: number) => void): Command => {
     .option("--no-modules", "reject jobs that name modules, which are code, before any module is loaded")
     .version(packageJson.version, "--version", "print the version")
     .showHelpAfterError("(add --help for the options)")
-    // Examples contain the command as the user typed it, so that they can be pasted. Columns before the command keep
-    // their layout.
+    // Examples contain the command as the user typed it, so that the examples can be pasted. Columns before the command
+    // keep their layout.
     .configureOutput({
       outputError: (text, write) => {
         const suggestion = foreignWord(text);

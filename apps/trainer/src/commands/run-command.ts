@@ -15,7 +15,7 @@ import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { announceCode } from "../command-line/announce-code.ts";
 import { runSeveral } from "./run-several.ts";
 
-/** Returns the jobs to run, or the exit code if the user stopped the search for the batch size. */
+/** Returns the jobs to run, or an exit code if the user stopped the search for the batch size. */
 const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[] | number> => {
   if (options.findBatch === true && options.overfit !== undefined)
     throw new ConfigError([
@@ -27,7 +27,7 @@ const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[]
   return typeof found === "number" ? found : [found];
 };
 
-/** Runs `skein-train run`. */
+/** Implements `skein-train run`. */
 export const runCommand = async (file: string, options: RunOptions): Promise<number> => {
   if (options.findBatch !== true && options.memory !== undefined)
     throw new ConfigError(["--memory is the memory limit of --find-batch; give --find-batch, too, or neither of them"]);
@@ -43,14 +43,14 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
     return runLaunchedProcess(position, (line) => {
       if (options.quiet !== true) writeStderr(`${line}\n`);
     });
-  // Only the launcher that started the processes of a run can restart the processes.
+  // Only a launcher can restart the processes that it started.
   const where =
     position === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(position), maxRestarts: 0 };
   const start = options.resumeIfPossible === true ? "from checkpoint if possible" : "anew";
   return (await execute({ job, ...where, output: options.output, start }, options)).code;
 };
 
-/** Runs `skein-train resume`. */
+/** Implements `skein-train resume`. */
 export const resumeCommand = async (folder: string, options: RunOptions): Promise<number> => {
   const output = await newestRun(folder);
   const job = await savedJob(output, overridesOf(options));

@@ -17,7 +17,7 @@ import { execute } from "./execute-run.ts";
 import type { RunOptions } from "../command-line/run-options.ts";
 import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
 
-/** Requires that no option conflicts with running several jobs. @throws ConfigError. */
+/** Requires that all options can be used with several jobs. @throws ConfigError. */
 const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): void => {
   const names = jobs.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
@@ -44,9 +44,10 @@ const waiting: Pick<TableRow, "values" | "state"> = { values: {}, state: "not be
 
 /**
  * Runs the jobs of a file one after another, each in a separate folder: `<output>/<name>` if an output folder is given.
- * If a job fails, the failure is reported, and the next jobs still run. A stop by the user ends all jobs.
+ * If a job fails, the failure is reported, and the remaining jobs run. If the user stops a job, the remaining jobs do
+ * not run.
  *
- * @returns the exit code of the first job that failed, or of the stop.
+ * @returns the exit code of the first failed job, or the code of the stop signal.
  * @throws ConfigError before any job runs, for options that cannot be used with several jobs.
  */
 export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Promise<number> => {
@@ -69,7 +70,7 @@ export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Pro
       const done = await execute({ job, runner: localRunner(job), output: own.output, start, beganAt }, own, name);
       if (done.summary === undefined) {
         ended({ state: "stopped" });
-        if (done.code === exitCodes.ok) continue; // stopped by its own callback
+        if (done.code === exitCodes.ok) continue; // stopped by a callback of the job
         code = done.code;
         break;
       }

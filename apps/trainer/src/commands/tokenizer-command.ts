@@ -16,7 +16,7 @@ interface TrainOptions {
   readonly json?: boolean;
 }
 
-/** Minimum vocabulary size: 256 bytes and the end-of-text token. */
+/** Minimum vocabulary size: 256 bytes and an end-of-text token. */
 const minVocabulary = 257;
 const maxVocabulary = 2 ** 20;
 
@@ -26,8 +26,8 @@ const vocabularies: NumberRange = {
 };
 
 /**
- * Returns the paths of the files to write. @throws ConfigError if a file already exists, or its name is not a name that
- * readers search for.
+ * Returns the paths of the files to write. @throws ConfigError if a file exists, or if tokenizer readers would not find
+ * a file of this name.
  */
 const filesOf = (output: string): { readonly tokenizer: string; readonly config: string } => {
   if (basename(output) === "tokenizer_config.json" || !output.endsWith(".json"))

@@ -48,7 +48,7 @@ const isEnabled = (facts: DeviceFacts, feature: OptionalFeature): boolean =>
     "chromium-experimental-subgroup-matrix": facts.subgroupMatrices.length > 0,
   })[feature];
 
-/** Description of a job's fallback if an optional GPU feature is missing. */
+/** Fallbacks of a job if an optional GPU feature is missing, by feature. */
 const fallbacks: { readonly [F in OptionalFeature]: string } = {
   "shader-f16": "mixed precision computes in f32 and stores f16",
   subgroups: "reductions go through workgroup memory",
@@ -75,7 +75,7 @@ const blasLine = (blas: BlasSurvey): string => {
   return `${first}; products run in WebAssembly; to multiply faster: ${asTyped("skein-train blas build")}`;
 };
 
-/** Formats the diagnosis as human-readable lines, one per finding. */
+/** Formats the diagnosis as lines for the user, one per finding. */
 export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, blas, data, job }: Diagnosis): string[] => {
   const lines: [string, string][] = [["node", node]];
   lines.push(["cpu", memoryLimitLine]);

@@ -19,7 +19,7 @@ const sentText = ({ ranks, sentBytesPerStep: sent, denseBytesPerStep: dense }: R
   return `${bytesText(sent)} per rank and step, ${shareText(sent / dense)} of a dense all-reduce of all gradients (${bytesText(dense)})`;
 };
 
-/** Formats a lower bound on the time of a step; time outside of kernels is not included. */
+/** Formats a lower bound on the step time, which excludes time outside of kernels. */
 const stepText = ({ batch, ranks, prediction }: RunForecast): string => {
   const { computeSeconds, stepSeconds = computeSeconds, exposedSeconds = 0, unknown } = prediction;
   const bound = `at least ${secondsText(stepSeconds)}, at most ${digitsText(batch / stepSeconds)} samples/s`;
@@ -34,7 +34,7 @@ const assumptions = ({ rates, ranks, prediction }: RunForecast): string =>
     "all kernels are assumed to reach these rates, and only kernels and messages to take time: small kernels, ranks that share memory and work between kernels make a step longer, twice in a CNN and tenfold if a step takes a tenth of a millisecond; skein-profile predict is more accurate on a machine measured by skein-profile calibrate",
   ].join("; ");
 
-/** Formats a forecast as human-readable lines, one per value. */
+/** Formats a forecast as lines for the user, one per value. */
 export const formatForecast = (run: RunForecast): string[] => {
   const { memory, steps, stepsPerEpoch } = run;
   const total = memory.parameters + memory.optimizer + memory.other + memory.intermediates;
@@ -70,9 +70,9 @@ export const formatForecast = (run: RunForecast): string[] => {
 };
 
 /**
- * Runs `skein-train run --dry-run`: prints the forecast of a run before its first step. Writes no files.
+ * Implements `skein-train run --dry-run`: prints a forecast of the run without running a step. Writes no files.
  *
- * @throws the errors that a run can throw before its first step.
+ * @throws errors of a run before its first step.
  */
 export const dryRun = async (
   job: Job,

@@ -14,22 +14,21 @@ import { predictStep, type StepPrediction } from "./step-prediction.ts";
 export interface RankMemory {
   readonly parameters: number;
   readonly optimizer: number;
-  /** Running statistics of the model, residuals of compressors, and gradients in transit. */
+  /** Bytes of running statistics, compressor residuals, and gradients in transit. */
   readonly other: number;
-  /** Peak of the additional memory of a step: activations, gradients and message buffers. */
+  /** Peak bytes of additional memory during a step: activations, gradients and message buffers. */
   readonly intermediates: number;
   /**
-   * Size of the gradients of all trained parameters. `intermediates` already includes the gradients that exist at the
-   * same time.
+   * Bytes of the gradients of all trained parameters. `intermediates` includes the gradients that exist at the peak.
    */
   readonly gradients: number;
 }
 
-/** Forecast of a run, made before its first step. */
+/** Forecast of a run before its first step. */
 export interface RunForecast {
   readonly name: string;
   readonly model: string;
-  /** Number of parameters of the whole model, including the shards of all ranks. */
+  /** Number of parameters of the complete model, including the shards of all ranks. */
   readonly parameters: number;
   /** Number of trained parameters. */
   readonly trainedParameters: number;
@@ -49,9 +48,9 @@ export interface RunForecast {
   readonly denseBytesPerStep: number;
   readonly rates: BackendRates;
   readonly prediction: Omit<StepPrediction, "sentBytes">;
-  /** Minimum seconds of all steps, without evaluations, checkpoints and work outside of kernels. */
+  /** Lower bound on the time of all steps in seconds. Excludes evaluations, checkpoints and time outside of kernels. */
   readonly runSeconds: number;
-  /** Further human-readable lines: remarks on the job, and limits of the forecast. */
+  /** Remarks for the user about the job, and about the limits of the forecast. */
   readonly remarks: readonly string[];
 }
 
@@ -61,19 +60,19 @@ const bytesOf = (tree: unknown): number =>
 const unplanned =
   "the exchange is planned from measurements before the first step; this forecast assumes the initial plan: each tensor by itself";
 
-/** Returns null for the infinite counts of a stream, and finite counts unchanged. */
+/** Returns null for infinite counts, which streams have, and other counts unchanged. */
 const orNull = (count: number): number | null => (Number.isFinite(count) ? count : null);
 
 /**
- * Prepares a job as a run does, including the plan of its step, and briefly measures the backend. Writes no files and
- * runs no step.
+ * Prepares a job as a run does, plans its step, and measures the backend for a short time. Writes no files and runs no
+ * step.
  *
- * @throws the errors that a run can throw before its first step.
+ * @throws errors of a run before its first step.
  */
 export const forecastRun = async (job: Job): Promise<RunForecast> => {
   const { prepared, notes } = await prepareOn({ job });
   const { data, totalSteps, stepsPerEpoch, whole, trained } = prepared;
-  const backend = prepared.job.backend as BackendName; // resolved by prepareOn
+  const backend = prepared.job.backend as BackendName; // set by prepareOn
   const { rates, device } = await measureJobRates(prepared.job, backend);
   const step = prepareStep(prepared, device);
   const compiled = job.accumulate === undefined ? step : prepareStep(prepared, device, { alone: true });

@@ -15,17 +15,17 @@ import type { JobRates } from "../backend/job-rates.ts";
 import { measuredLinksOf } from "../members/network-world.ts";
 import type { PreparedStep } from "../preparation/prepared-step.ts";
 
-/** Predicted minimum time of a step. */
+/** Predicted lower bound on the step time. */
 export interface StepPrediction {
-  /** Seconds of all kernels for a rank that uses the machine alone, as in the measurement. */
+  /** Seconds of all kernels of a rank, as if no other rank used the machine. */
   readonly computeSeconds: number;
-  /** Seconds of the step including messages, which overlap with computation. Absent: links were not measured. */
+  /** Seconds of the step including messages that overlap with computation. Absent: links were not measured. */
   readonly stepSeconds?: number;
-  /** Seconds of `stepSeconds` spent waiting for messages. */
+  /** Seconds of `stepSeconds` in which ranks wait for messages. */
   readonly exposedSeconds?: number;
   /** Bytes that the busiest rank sends in all collectives of a step. */
   readonly sentBytes: number;
-  /** Human-readable reason why messages are not included. Absent: messages are included. */
+  /** Reason for the user why messages are not included. Absent: messages are included. */
   readonly unknown?: string;
 }
 
@@ -45,14 +45,14 @@ const unknownLinks = (job: Job, links: LinkFile | undefined): string | undefined
     : `messages are not included: no link was measured; measure with skein-train links, and give its file in network.links`;
 };
 
-/** Returns the indices of a group's members, grouped by host. */
+/** Returns the group indices of a group's members, as one list per host. */
 const indicesByHost = (group: readonly number[], hosts: readonly (readonly number[])[]): number[][] =>
   hosts
     .map((ranks) => group.flatMap((rank, index) => (ranks.includes(rank) ? [index] : [])))
     .filter((indices) => indices.length > 0);
 
 /**
- * Returns the groups with the hosts of a link file. All groups of an axis are assigned the hosts of the axis's first
+ * Returns the groups of each axis with the hosts of a link file. All groups of an axis get the hosts of the first
  * group.
  */
 const groupsOnHosts = (groups: Groups, links: LinkFile): Groups =>
@@ -69,7 +69,7 @@ const groupsOnHosts = (groups: Groups, links: LinkFile): Groups =>
     }),
   );
 
-/** Simulates all ranks with the simulator of the cost model. */
+/** Simulates the step on all ranks with the cost model's simulator. */
 const simulated = (
   program: StepProgram,
   { ranks }: Job,
@@ -89,8 +89,8 @@ const simulated = (
 };
 
 /**
- * Predicts the time of a planned step with the cost model of `skein-profile predict`: kernels from measured rates,
- * collectives from the measured links of the job.
+ * Predicts the time of a planned step with the cost model of `skein-profile predict`. Kernels are priced with measured
+ * rates, and collectives with the measured links of the job.
  *
  * @throws ConfigError or LinkFileError if a link file cannot be read.
  */

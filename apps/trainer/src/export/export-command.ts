@@ -15,16 +15,16 @@ interface ExportOptions extends GlobalOptions {
 const dtypes = ["f32", "f16", "bf16"] as const;
 type DType = (typeof dtypes)[number];
 
-/** Written files, and human-readable remarks, one per line. */
+/** Written files, and remarks for the user. */
 interface Exported {
   readonly files: readonly string[];
   readonly remarks: readonly string[];
 }
 
-/** Writes a run's model in an export format. */
+/** Function that writes the model of a run in an export format. */
 type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DType }) => Promise<Exported>;
 
-/** Exporter of each format. Exporters are imported on demand, because no other command needs their modules. */
+/** Exporters by format name, imported on demand because no other command needs their modules. */
 const formats: ReadonlyMap<string, Exporter> = new Map<string, Exporter>([
   ["onnx", async (...args) => ({ files: await (await import("./onnx.ts")).exportOnnxModel(...args), remarks: [] })],
   ["huggingface", async (...args) => (await import("./hugging-face.ts")).exportHuggingFace(...args)],
@@ -36,7 +36,7 @@ const oneOf = <T extends string>(option: string, value: string, known: readonly 
 };
 
 /**
- * Runs `skein-train export`: writes the trained model of a run for other programs.
+ * Implements `skein-train export`: writes the trained model of a run for other programs.
  *
  * @returns the exit code.
  * @throws ConfigError, CheckpointError, PretrainedError.

@@ -4,9 +4,9 @@ import type { TensorSpec } from "@skein/tensor-core";
 
 /** Preprocessing of a run's images, described for other programs. */
 export interface ExportedImages {
-  /** Image processor that is at least approximately equivalent. Undefined: there is none. */
+  /** Equivalent or approximately equivalent image processor. Undefined: no image processor is equivalent. */
   readonly processor?: ImageProcessor;
-  /** Human-readable remarks. */
+  /** Remarks for the user. */
   readonly remarks: readonly string[];
 }
 
@@ -14,7 +14,7 @@ type Sides = readonly [number, number];
 
 const same = (one: Sides, other: Sides): boolean => one.every((side, i) => side === other[i]);
 
-/** Returns the resizing of images to the size of samples; undefined if image processors have no equivalent. */
+/** Returns how images are resized and cropped to the sample size. Undefined if image processors have no equivalent. */
 const geometryOf = (job: DecodedJob): Pick<ImageProcessor, "resize" | "crop"> | undefined => {
   const { fit, resize } = decodingOf(job);
   const size = sidesOf(job.size);
@@ -34,7 +34,7 @@ const ofDecoded = (job: DecodedJob): ExportedImages => {
         `no preprocessor_config.json was written: no image processor of transformers is equivalent to data.fit ${fit} with data.size ${sidesOf(job.size).join("×")}; prepare images for this model as the run did, or train with data.resize`,
       ],
     };
-  // The JPEG decoder also resizes with `bilinear`; images in other formats are rare.
+  // The JPEG decoder also resizes with `bilinear`; other image formats are rare.
   const isByFilter = resample !== undefined || resize !== undefined || job.decoder === "napi-rs";
   const differing = [
     ...(resize === undefined && fit === "cover" ? ["data.fit cover crops images before resizing them"] : []),
@@ -62,8 +62,8 @@ const unscaled = ({ mean, std }: NormaliseJob): NormaliseJob => ({
 });
 
 /**
- * Returns the configuration with which `AutoImageProcessor` of transformers preprocesses images as the run did;
- * undefined for data other than images decoded by Skein.
+ * Returns the configuration with which `AutoImageProcessor` of transformers preprocesses images as the run did.
+ * Undefined if Skein did not decode images for the run.
  *
  * @param inputs spec of a sample's inputs.
  */

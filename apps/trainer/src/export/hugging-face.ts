@@ -9,12 +9,12 @@ import { exportedImages } from "./exported-images.ts";
 import type { SavedRun } from "../output-folder/saved-run.ts";
 
 /**
- * Name of the file with the preprocessing of images. Copied from the original folder if Skein did not decode the run's
- * images.
+ * Name of the file with the image preprocessing. If Skein did not decode the images of the run, this file is copied
+ * from the original folder.
  */
 const processorFile = "preprocessor_config.json";
 
-/** Names of files that accompany weights: preprocessing of texts and images, and settings for generation. */
+/** Names of files that accompany weights: text and image preprocessing, and settings for generation. */
 const companions: readonly string[] = [
   "added_tokens.json",
   "chat_template.jinja",
@@ -29,14 +29,17 @@ const companions: readonly string[] = [
   "vocab.txt",
 ];
 
-/** Copies the files named in `wanted` from one folder to another, except files that exist in the destination. */
+/** Copies the files named in `wanted` from one folder to another. Existing files are not replaced. */
 const copyCompanions = async (from: string, to: string, wanted: readonly string[] = companions): Promise<void> => {
   const [names, there] = await Promise.all([readdir(from).catch(() => []), readdir(to)]);
   for (const name of names)
     if (wanted.includes(name) && !there.includes(name)) await copyFile(join(from, name), join(to, name));
 };
 
-/** Returns the class names of the run in the format of config.json. They replace the checkpoint's original names. */
+/**
+ * Returns the class names of the run in the format of config.json, to replace the class names of the original
+ * checkpoint.
+ */
 const labelConfig = (data: TrainingData): object => {
   const names = data.predicts === "classes" ? namesOf(data) : undefined;
   if (names === undefined) return {};
@@ -48,10 +51,10 @@ const labelConfig = (data: TrainingData): object => {
 
 /**
  * Writes the fine-tuned model of a run as a Hugging Face checkpoint: `config.json`, safetensors,
- * `preprocessor_config.json` with the preprocessing of its images, and the files of the tokenizer used in training, or
- * of the original folder if the run used no tokenizer.
+ * `preprocessor_config.json` with the image preprocessing, and tokenizer files. The tokenizer files are those used in
+ * training, or those of the original folder if the run used no tokenizer.
  *
- * @returns the names of the written files, and human-readable remarks.
+ * @returns the names of the written files, and remarks for the user.
  * @throws ConfigError for a run whose model is not pretrained, PretrainedError if `output` already contains a
  * checkpoint.
  */

@@ -13,7 +13,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Returns an exported model whose text contains `of`, the name of the export, and the name of its weights file. */
+/**
+ * Returns a simulated exported model. Its text consists of the word `of`, the export name, and the name of the weights
+ * file.
+ */
 const exported = (of: string, hasWeights = true) => {
   const weights = hasWeights ? [Buffer.from(`weights `), Buffer.from(`of ${of}`)] : [];
   const place = hasWeights ? weightsName("digits.onnx", digestOf(weights)) : "none";
@@ -21,7 +24,7 @@ const exported = (of: string, hasWeights = true) => {
 };
 
 /**
- * Returns the name of the export to which the model in the folder belongs. Requires that its weights are of the same
+ * Returns the name of the export that wrote the model in the folder. Requires that the weights are from the same
  * export.
  */
 const found = (): string => {

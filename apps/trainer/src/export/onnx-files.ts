@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { explainFullExport, type Files, replaceDurably } from "@skein/cli/node";
 import type { OnnxFiles } from "@skein/onnx";
 
-/** Number of hexadecimal digits of a digest in a file name: enough to avoid collisions between exports of a model. */
+/** Number of hexadecimal digits of a digest in a file name, enough to avoid collisions. */
 export const digestLength = 16;
 
 /** Returns the SHA-256 digest of a file given in pieces, shortened to `digestLength` digits. */
@@ -13,15 +13,15 @@ export const digestOf = (pieces: readonly Uint8Array[]): string => {
   return hash.digest("hex").slice(0, digestLength);
 };
 
-/** Returns the name of a model's weights file, with the digest of the weights: `digits.onnx.5d41402abc4b2a76.data`. */
+/**
+ * Returns the name of a model's weights file, which contains the digest of the weights:
+ * `digits.onnx.5d41402abc4b2a76.data`.
+ */
 export const weightsName = (name: string, digest: string): string => `${name}.${digest}.data`;
 
 const ending = new RegExp(`^\\.[0-9a-f]{${digestLength}}\\.data(\\.tmp)?$`);
 
-/**
- * Whether the file `other` next to the model `name` was written by one of the model's exports: complete or unfinished
- * weights.
- */
+/** Whether an export of the model `name` wrote the neighboring file `other`: complete or unfinished weights. */
 const isWeightsOf = (name: string, other: string): boolean =>
   other.startsWith(name) && ending.test(other.slice(name.length));
 
@@ -35,12 +35,12 @@ const holds = (files: Files, path: string, content: Uint8Array): boolean => {
 
 /**
  * Writes an ONNX model and, if its weights are separate, a weights file next to the model. The name of the weights file
- * contains the digest of the weights, so it never replaces a different file: until the model is replaced atomically,
- * the old model keeps its own weights. Old weights are removed last.
+ * contains a digest of the weights, so that new weights never replace old weights. The old model remains usable until
+ * the new model replaces it atomically. Old weights are removed last.
  *
  * @returns the paths of the written files.
- * @throws DiskFullError, or the system's error. Then the old files are unchanged, and new files are removed. After a
- * crash, the next export removes the new files.
+ * @throws DiskFullError, or the system's error. After an error, old files are unchanged, and new files are removed.
+ * After a crash, the next export removes the new files.
  */
 export const replaceOnnxFiles = (files: Files, output: string, { model, weights }: OnnxFiles): string[] => {
   const [folder, name] = [dirname(output), basename(output)];
@@ -51,7 +51,7 @@ export const replaceOnnxFiles = (files: Files, output: string, { model, weights 
     for (const path of beside) replaceDurably(files, path, weights);
     replaceDurably(files, output, model);
   } catch (error) {
-    // The disk may report a failure although the model has already been replaced.
+    // The system may report an error although the model has already been replaced.
     if (!wasThere && !holds(files, output, model)) for (const path of beside) files.remove(path);
     throw explainFullExport(error, output);
   }

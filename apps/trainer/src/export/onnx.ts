@@ -13,15 +13,15 @@ export interface OnnxExportOptions {
   /** Data type of the exported weights; bf16 is rejected. Default: f32. */
   readonly dtype?: "f32" | "f16" | "bf16";
   /**
-   * Maximum size, in bytes, of weights stored inside the model file; larger weights are written to a separate file next
-   * to the model. Default: about 2 GiB, the maximum size of an ONNX file.
+   * Maximum size in bytes of weights that are stored inside the model file. Larger weights are written to a separate
+   * file next to the model. Default: about 2 GiB, the maximum size of an ONNX file.
    */
   readonly above?: number;
 }
 
 type Applied = ReturnType<typeof forwardPass>;
 
-/** Returns the paths of the sample fields that a forward pass uses; labels are usually not among them. */
+/** Returns the paths of the sample fields that a forward pass uses. Labels are usually unused. */
 const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpec>): string[] => {
   const one = Object.fromEntries(leavesByPath<TensorSpec>(batchSpecs({ fields }, 1)));
   const traced = trace((own: Weights, leaves: Leaves<Tensor>) => flattenTree<Tensor>(applied(own, leaves)).leaves, [
@@ -34,7 +34,7 @@ const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpe
   return paths.filter((_, i) => used.has(inputs[inputs.length - paths.length + i]!));
 };
 
-/** Returns results by name. A result whose name is also the name of an input receives a prefix. */
+/** Returns results by name. A result with the name of an input gets the prefix `outputs.`. */
 const withDistinctNames = (results: Leaves<Tensor>, inputs: readonly string[]): Leaves<Tensor> =>
   Object.fromEntries(
     Object.entries(results).map(([path, result]) => [inputs.includes(path) ? `outputs.${path}` : path, result]),
@@ -42,9 +42,9 @@ const withDistinctNames = (results: Leaves<Tensor>, inputs: readonly string[]): 
 
 /**
  * Writes the trained model of a run as an ONNX model of its forward pass. The ONNX model accepts batches of any size.
- * It has one input per sample field that the model uses, named by the path of the field, such as `inputs`. Its result
- * is `logits` (or `values`, or `outputs`), or one result per leaf of the output tree. Class names are in the metadata
- * `classes`, as a JSON list. Weights of more than 2 GiB are in a separate file, see `replaceOnnxFiles`.
+ * It has one input per sample field that the model uses, named by the path of the field, such as `inputs`. The result
+ * is named `logits`, `values` or `outputs`; an output tree has one result per leaf. Class names are stored in the
+ * metadata `classes`, as a JSON list. Weights above 2 GiB are stored in a separate file, see `replaceOnnxFiles`.
  *
  * @returns the names of the written files.
  * @throws OnnxError for a model with operators that ONNX does not have; ConfigError for an MoE model, or if the file
@@ -76,7 +76,7 @@ export const exportOnnxModel = async (
   const source = {
     fn: (own: Weights, inputs: Readonly<Record<string, Tensor>>) => {
       const size = inputs[used[0]!]!.shape[0]!;
-      // Unused leaves are also passed, because a model may destructure them.
+      // Unused leaves are passed as well, because a model may destructure them.
       const leaves = Object.entries(fields).map(
         ([path, { dtype: leafType, shape }]) => [path, inputs[path] ?? full([size, ...shape], 0, leafType)] as const,
       );

@@ -23,7 +23,7 @@ export const batchTable = ({ tries, chosen }: Pick<FoundBatch, "tries" | "chosen
   );
 };
 
-/** Rounds to three significant digits. */
+/** Rounds a number to three significant digits. */
 const short = (value: number): number => Number(value.toPrecision(3));
 
 /** Returns hints about settings that depend on the batch size. The search does not change these settings. */
@@ -45,7 +45,7 @@ const limitReason = (tries: readonly BatchTrial[], chosen: BatchTrial): string =
   return `larger batches save less than ${100 * minGain} % of the time of a sample`;
 };
 
-/** Describes in one line which batch size was chosen, why, and which settings stay unchanged. */
+/** Formats a line about the chosen batch size, the reason of the choice, and the settings that were not changed. */
 export const chosenLine = ({ job, tries, bound }: FoundBatch, chosen: BatchTrial): string =>
   [
     `batch ${chosen.batch}: ${secondsText(chosen.secondsPerSample!)} a sample, ${bytesText(chosen.plannedBytes)} planned of ${bytesText(bound.bytes)}; ${limitReason(tries, chosen)}`,

@@ -45,7 +45,7 @@ test("a search ends after two doublings without a gain, not after one", () => {
   expect(isOver(triesOf([4, 2, 2, 2]))).toBe(true);
   expect(isOver(triesOf([4, 2, 2, undefined]))).toBe(false);
   expect(isOver(triesOf([4, 4]))).toBe(false);
-  // Small gains of several doublings add up.
+  // Small gains over several doublings add up.
   expect(isOver(triesOf([4, 3.9, 3.7]))).toBe(false);
   expect(chooseBatch(triesOf([4, 3.9, 3.7, 3.6]))?.batch).toBe(4);
 });

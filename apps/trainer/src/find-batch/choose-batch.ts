@@ -5,17 +5,20 @@ export interface BatchTrial {
   readonly plannedBytes: number;
   /** Measured seconds per sample. Absent: no steps were timed. */
   readonly secondsPerSample?: number;
-  /** Reason why no step was run, or the steps did not finish. Absent: the steps were run. */
+  /** Reason why no step was run, or why the steps did not finish. Absent: all steps were run. */
   readonly refused?: string;
 }
 
-/** Minimum fraction of the time per sample that a larger batch must save. */
+/** Minimum relative saving of time per sample for which a larger batch is chosen. */
 export const minGain = 0.05;
 
-/** Maximum batch size of a job. Used for streams, whose number of samples is unknown. */
+/** Maximum batch size of a job. Used as a limit for streams, whose number of samples is unknown. */
 const maxSamples = 2 ** 31 - 1;
 
-/** Returns `unit` and its doublings up to `most`: batch sizes that divide equally among all ranks. */
+/**
+ * Returns `unit` and its doublings up to `most`. These batch sizes are multiples of `unit`, so that ranks get equal
+ * shares.
+ */
 export const batchesUpTo = (unit: number, most: number): number[] => {
   const batches: number[] = [];
   for (let batch = unit; batch <= Math.min(most, maxSamples); batch *= 2) batches.push(batch);
@@ -26,7 +29,7 @@ const timesOf = (tries: readonly BatchTrial[]): (readonly [batch: BatchTrial, se
   tries.flatMap((one) => (one.secondsPerSample === undefined ? [] : [[one, one.secondsPerSample] as const]));
 
 /**
- * Returns the smallest measured batch size such that no other batch size saves more than `minGain` of the time per
+ * Returns the smallest measured batch size for which no other batch size saves more than `minGain` of the time per
  * sample.
  *
  * @returns undefined if no batch size was measured.
@@ -40,7 +43,7 @@ export const chooseBatch = (tries: readonly BatchTrial[]): BatchTrial | undefine
 };
 
 /**
- * Whether neither of the last two doublings saved time, so that the search ends. A single slow doubling may be an
+ * Whether the search ends, because neither of the last two doublings saved time. A single slow doubling may be an
  * outlier.
  */
 export const isOver = (tries: readonly BatchTrial[]): boolean => {

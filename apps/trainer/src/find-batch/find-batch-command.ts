@@ -71,7 +71,7 @@ interface FindBatchCommandOptions extends RunOptions {
 }
 
 /**
- * Runs `skein-train find-batch`.
+ * Implements `skein-train find-batch`.
  * @returns the exit code. @throws OutcomeError if training fails with every batch size.
  */
 export const findBatchCommand = async (file: string, options: FindBatchCommandOptions): Promise<number> => {
@@ -93,8 +93,8 @@ export const findBatchCommand = async (file: string, options: FindBatchCommandOp
 };
 
 /**
- * Returns the job of `run --find-batch` with the chosen batch size, which the run's folder stores as a number. A run
- * that has already started keeps its batch size.
+ * Returns the job of `run --find-batch` with the chosen batch size, which is stored in the run's folder. If the run was
+ * already started, its batch size is not searched again.
  *
  * @returns the job, or the exit code if the user stopped the search.
  */
@@ -120,7 +120,7 @@ export const jobOfFoundBatch = async (file: string, options: RunOptions): Promis
   }
 };
 
-/** Help text of the option `--memory` of `find-batch` and `run`. */
+/** Help text of the option `--memory`. */
 export const memoryHelp =
   "memory limit of all ranks of this machine together, such as 2GiB; default on the CPU: 0.8 of the free memory";
 

@@ -32,7 +32,7 @@ export interface FindBatchOptions {
 }
 
 export interface FoundBatch {
-  /** The job as given in its file. */
+  /** The job as written in its file. */
   readonly job: Job;
   readonly bound: MemoryBound;
   /** Trials, in the order in which they were run. */
@@ -41,13 +41,13 @@ export interface FoundBatch {
   readonly chosen: BatchTrial | undefined;
 }
 
-/** Number of steps per trial; the first step compiles. */
+/** Number of steps per trial. The first step includes compilation. */
 const steps = 5;
 
 /** Returns the override that sets the batch size of a job. */
 export const batchOverride = (batch: number, origin: string): Override => ({ path: ["batch"], value: batch, origin });
 
-/** Returns the planned memory of a rank in bytes: state, intermediates, and the rank's samples. */
+/** Returns the planned memory of a rank in bytes: state, intermediate values, and the rank's samples. */
 const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): number => {
   const samples = step.graph.inputs
     .slice(step.stateInputs)
@@ -56,7 +56,7 @@ const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): 
   return prepared.stateBytes + step.plan.workspaceBytes + samples;
 };
 
-/** Returns facts about the device that steps are planned for; undefined on the CPU. */
+/** Returns properties of the device for which steps are planned. Undefined on the CPU. */
 const deviceFacts = async (backend: Job["backend"]): Promise<Parameters<typeof prepareStep>[1]> => {
   if (backend !== "webgpu") return undefined;
   const opened = await openWebGpu();
@@ -67,7 +67,9 @@ const deviceFacts = async (backend: Job["backend"]): Promise<Parameters<typeof p
   }
 };
 
-/** Runs some steps in a temporary folder. @returns seconds per sample of the median step. */
+/**
+ * Runs some steps in a temporary folder. @returns the median step time in seconds, divided by the number of samples.
+ */
 const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions): Promise<number> => {
   const output = mkdtempSync(join(tmpdir(), "skein-find-batch-"));
   try {
@@ -79,7 +81,7 @@ const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions)
       output: run,
       start: "anew",
       maxRestarts: 0,
-      profile: () => undefined, // only steps: nothing is saved or evaluated
+      profile: () => undefined, // no checkpoints and evaluations
       detailEvery: steps + 1,
       progress: { ...progress, update: () => {}, note: () => {}, close: () => {} },
     });
@@ -92,7 +94,7 @@ const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions)
 
 const outOfMemory = "out of memory when a step was run";
 
-/** Runs steps with a batch size whose plan fits into memory. */
+/** Runs steps with a batch size whose planned memory is within the limit. */
 const tryBatch = async (job: Job, planned: BatchTrial, options: FindBatchOptions): Promise<BatchTrial> => {
   try {
     return { ...planned, secondsPerSample: await timeSteps(job, options) };
@@ -102,7 +104,7 @@ const tryBatch = async (job: Job, planned: BatchTrial, options: FindBatchOptions
   }
 };
 
-/** Formats a trial as one human-readable line. */
+/** Formats a trial as a line for the user. */
 const trialLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTrial): string =>
   [
     `batch ${batch}`,
@@ -112,12 +114,12 @@ const trialLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTria
   ].join(", ");
 
 /**
- * Searches for the batch size beyond which the time per sample no longer decreases, or memory is exceeded. Each batch
- * size is twice the previous one. For each, this function plans the step and, if the plan is within the memory limit,
- * runs some real steps. The search stops after two batch sizes that save no time. Ranks are those of the job, on this
- * machine. Only this process chooses, so that all ranks have the same batch size.
+ * Searches for the batch size above which the time per sample no longer decreases, or the memory limit is exceeded.
+ * Each batch size is twice the previous batch size. For each batch size, this function plans the step and, if the
+ * planned memory is within the limit, runs some steps with the job's ranks on this machine. The search stops after two
+ * batch sizes that save no time. Only this process chooses, so that all ranks have the same batch size.
  *
- * @throws ConfigError, and the errors that a run can throw before its first step; "interrupted" if the user stops the
+ * @throws ConfigError, and errors of a run before its first step; the code is "interrupted" if the user stops the
  * search.
  */
 export const findBatch = async (source: JobSource, options: FindBatchOptions): Promise<FoundBatch> => {

@@ -13,14 +13,15 @@ export const memoryOption = (text: string): number => {
 };
 
 /**
- * Memory limit of a process in bytes: WebAssembly addresses have 32 bits, and the ranks of a process share one memory.
+ * Memory limit of a process in bytes, because WebAssembly addresses have 32 bits and the ranks of a process share one
+ * memory.
  */
 const processBytes = 2 ** 32;
 
-/** Fraction of the free memory to use; the rest is left for evaluations, samples and the system. */
+/** Fraction of the free memory to use. The remaining memory is for evaluations, samples and the system. */
 const usedShare = 0.8;
 
-/** Memory limit of all ranks on this machine together, in bytes, with its reason. */
+/** Memory limit in bytes of all ranks on this machine together, and the reason of the limit. */
 export interface MemoryBound {
   readonly bytes: number;
   readonly reason: string;

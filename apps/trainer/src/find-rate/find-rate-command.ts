@@ -37,7 +37,7 @@ interface FindRateOptions extends Omit<RunOptions, "steps"> {
   readonly steps?: string;
 }
 
-/** Range of learning rates of a range test. Each rate is larger than the previous rate by the same factor. */
+/** Range of learning rates of a range test. The ratio of consecutive rates is constant. */
 interface RateRange {
   readonly from: number;
   readonly to: number;
@@ -46,11 +46,12 @@ interface RateRange {
 
 const above0: NumberRange = { rule: "a number above 0", fits: (value) => value > 0 };
 
-/** Minimum number of steps that gives a usable curve. */
+/** Minimum number of steps for a usable curve. */
 const fewestSteps = 20;
 
 /**
- * Returns overrides for a learning rate that grows by the same factor each step: a step decay with a factor above 1.
+ * Returns overrides for a learning rate that grows by a constant factor per step, implemented as a step decay with a
+ * factor above 1.
  */
 const growingRate = ({ from, to, steps }: RateRange): Override[] => {
   const origin = `skein-train find-rate --from ${from} --to ${to} --steps ${steps}`;
@@ -61,7 +62,7 @@ const growingRate = ({ from, to, steps }: RateRange): Override[] => {
   ];
 };
 
-/** Returns the learning rate of the update that follows the loss of step `step`, counted from 1. */
+/** Returns the learning rate of the update after the loss of step `step` is computed. Steps are counted from 1. */
 const rateOf = ({ from, to, steps }: RateRange, step: number): number =>
   from * (to / from) ** ((step - 1) / (steps - 1));
 
@@ -72,7 +73,7 @@ const testRange = async (
   { interruption, progress }: { readonly interruption: Interruption; readonly progress: Progress },
 ): Promise<LossCurve> => {
   const curve = new LossCurve();
-  const stop = new Interruption(); // a separate interruption, because divergence is not a stop by the user
+  const stop = new Interruption(); // a separate interruption, because the end of the test is not a stop by the user
   interruption.listen(() => stop.request());
   let isOver = false;
   const output = mkdtempSync(join(tmpdir(), "skein-find-rate-"));
@@ -84,7 +85,7 @@ const testRange = async (
       output: join(output, "run"),
       start: "anew",
       maxRestarts: 0,
-      profile: () => undefined, // only steps: nothing is saved or evaluated
+      profile: () => undefined, // no checkpoints and evaluations
       detailEvery: range.steps + 1,
       progress: {
         ...progress,
@@ -94,7 +95,7 @@ const testRange = async (
         },
         update: (state) => {
           progress.update(state);
-          // Losses of steps in progress at the end of the test are ignored.
+          // Losses of steps that finish after the end of the test are ignored.
           isOver ||= curve.add({ rate: rateOf(range, state.step), loss: state.loss });
           if (isOver) stop.request();
         },
@@ -103,7 +104,7 @@ const testRange = async (
   } catch (error) {
     const { code } = describeError(error);
     const hasStopped = code === "interrupted" && (isOver || interruption.requested);
-    if (code !== "non-finite" && !hasStopped) throw error; // a loss that is not a number ends the test as expected
+    if (code !== "non-finite" && !hasStopped) throw error; // a loss that is not finite ends the test as expected
   } finally {
     interruption.listen(undefined);
     rmSync(output, { recursive: true, force: true });
@@ -165,7 +166,7 @@ const rangeOf = ({ from, to, steps = "100" }: FindRateOptions): RateRange => {
 };
 
 /**
- * Runs `skein-train find-rate`.
+ * Implements `skein-train find-rate`.
  * @returns the exit code. @throws OutcomeError if the loss did not decrease.
  */
 export const findRateCommand = async (file: string, options: FindRateOptions): Promise<number> => {

@@ -5,7 +5,7 @@ import { LossCurve, suggestRate } from "./suggest-rate.ts";
 
 /** Simulates a range test on the loss ½ Σ λᵢ xᵢ²: gradient descent with increasing learning rates. */
 const onQuadratic = (eigenvalues: readonly number[], from: number, to: number, steps: number): LossCurve => {
-  let x = eigenvalues.map((value) => 1 / Math.sqrt(value)); // each direction has the same share of the loss
+  let x = eigenvalues.map((value) => 1 / Math.sqrt(value)); // all directions have the same share of the loss
   const curve = new LossCurve();
   for (let step = 0; step < steps; step++) {
     const rate = from * (to / from) ** (step / (steps - 1));
@@ -68,7 +68,7 @@ describe("the suggested rate", () => {
     let found = 0;
     for (let seed = 0; seed < 200; seed++)
       if (suggestRate(Array.from({ length: 100 }, (_, i) => ({ rate: 1.1 ** i, loss: 2 + draw(seed, i) })))) found++;
-    expect(found).toBeLessThan(10); // the losses are noise without a decrease
+    expect(found).toBeLessThan(10); // the losses are noise, and do not decrease
   });
 });
 

@@ -1,4 +1,4 @@
-/** Loss of a step, and the learning rate of the update that follows this loss. */
+/** Loss of a step, and learning rate of the update after this loss. */
 export interface RatedLoss {
   readonly rate: number;
   readonly loss: number;
@@ -11,7 +11,7 @@ export interface SmoothedLoss extends RatedLoss {
 
 /** Result of a range test. */
 export interface RateSuggestion {
-  /** Suggested learning rate: the smaller of `steepest` and a tenth of `least`. */
+  /** Suggested learning rate: minimum of `steepest` and a tenth of `least`. */
   readonly rate: number;
   /** Learning rate at which the smoothed loss decreases fastest with respect to the logarithm of the rate. */
   readonly steepest: number;
@@ -19,15 +19,18 @@ export interface RateSuggestion {
   readonly least: number;
 }
 
-/** Decay of the smoothing per step. Losses of single batches are too noisy for a test of some hundred steps. */
+/**
+ * Weight of earlier losses in smoothing, per step. Losses of single batches are too noisy for a test of some hundred
+ * steps.
+ */
 const smoothing = 0.9;
 
 /** Ratio of the smoothed loss to its minimum at which the test ends. */
 const divergence = 4;
 
 /**
- * Divisor of the learning rate with the lowest loss. At that rate a run becomes unstable; a usable rate is lower by a
- * factor of 10, as a rule of thumb.
+ * Divisor of the learning rate with the lowest loss. A run with that rate would become unstable; as a rule of thumb, a
+ * usable rate is ten times lower.
  */
 const belowLeast = 10;
 
@@ -44,7 +47,8 @@ export class LossCurve {
   /**
    * Adds the loss of the next step.
    *
-   * @returns whether the loss has diverged: its running mean exceeds four times its minimum, or the loss is not finite.
+   * @returns whether the loss has diverged: the running mean exceeds four times the minimum of the running mean, or the
+   * loss is not finite.
    */
   add({ rate, loss }: RatedLoss): boolean {
     if (!Number.isFinite(loss)) return true;
@@ -57,11 +61,8 @@ export class LossCurve {
 }
 
 /**
- * Returns each loss with a smoothed value: a weighted mean of all losses that is symmetric on both sides and gives
- * higher weights to near steps. A running mean would lag, and suggest too large a rate. Each loss is limited to four
- * times the first loss.
- *
- * Cost: O(steps²).
+ * Smooths losses with a weighted mean over all losses. Weights are symmetric and decrease with distance, because a
+ * running mean would lag, and would suggest too large a rate. Each loss is limited to four times the first loss.
  */
 export const smoothLosses = (points: readonly RatedLoss[]): SmoothedLoss[] => {
   const first = points[0]?.loss ?? 0;
@@ -77,11 +78,11 @@ export const smoothLosses = (points: readonly RatedLoss[]): SmoothedLoss[] => {
   });
 };
 
-/** Number of points on either side of a point that are included in the fit of a slope. */
+/** Number of neighboring points on each side that are included in the fit of a slope. */
 const reach = 2;
 
 /**
- * Computes the slope of the smoothed loss over ln(rate) at a point, by a least-squares line through the point and its
+ * Computes the slope of the smoothed loss over ln(rate) at a point, from a least-squares line through the point and its
  * neighbors.
  */
 const slopeAt = (points: readonly SmoothedLoss[], at: number): number => {
@@ -95,8 +96,8 @@ const slopeAt = (points: readonly SmoothedLoss[], at: number): number => {
 };
 
 /**
- * Estimates the noise of the losses of single steps from differences of consecutive losses, which a slow decrease
- * hardly changes. Uses the median, which ignores outliers, scaled as for a normal distribution.
+ * Estimates the standard deviation of the noise in losses from differences of consecutive losses, which a slow decrease
+ * hardly changes. Uses the median, which is robust against outliers, scaled as for a normal distribution.
  */
 const scatterOf = (points: readonly RatedLoss[]): number => {
   const jumps = points
@@ -110,14 +111,15 @@ const scatterOf = (points: readonly RatedLoss[]): number => {
  * Suggests a learning rate from a range test: the rate at which the smoothed loss decreases fastest over ln(rate), but
  * at most a tenth of the rate with the lowest smoothed loss. Rates above the rate with the lowest loss are ignored.
  *
- * On a quadratic with equal curvature in all directions, the suggestion is below 2/λ, where gradient descent diverges.
- * If one direction is steep and many are flat, a test with an increasing rate detects the steep direction late; then
- * the suggestion was up to 2.6 times that bound.
+ * For a quadratic loss with equal curvature λ in all directions, the suggestion is below 2/λ, above which gradient
+ * descent diverges. If one direction is steep and many directions are flat, a test with an increasing rate detects the
+ * steep direction late, and suggestions up to 2.6 times this bound were measured.
  *
- * @returns undefined if the smoothed loss decreased by no more than the noise of single losses, which is four times its
- * standard deviation, or there are fewer than 10 steps.
+ * @returns undefined if the smoothed loss decreased by at most four standard deviations of the noise, or if there are
+ * fewer than 10 steps.
  *
- * Source: Smith 2017, arXiv 1506.01186 (the test); the steepest descent and the tenth are those of fastai's finder.
+ * Source: Smith 2017, arXiv 1506.01186 (range test); fastai's learning rate finder (steepest descent, and a tenth of
+ * the rate with the lowest loss).
  */
 export const suggestRate = (losses: readonly RatedLoss[]): RateSuggestion | undefined => {
   if (losses.length < 10) return undefined;

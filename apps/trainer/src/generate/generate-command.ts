@@ -39,7 +39,7 @@ const generationOf = (options: GenerateOptions): Generation => ({
 });
 
 /**
- * Runs `skein-train generate`: continues a text with a trained model.
+ * Implements `skein-train generate`: continues a text with a trained model.
  *
  * @returns the exit code.
  * @throws ConfigError, CheckpointError, PretrainedError, DataError.
@@ -49,7 +49,7 @@ export const generateCommand = async (folder: string, options: GenerateOptions):
   if (existsSync(join(folder, jobFile))) announceCode([recordedJob(folder)], options);
   const model = await openTextModel(folder, checkpointOption(options.checkpoint));
   const { backend, close } = await openSingleRankBackend({ backend: "cpu", blas: "auto" });
-  // Files and pipes receive the text exactly as the model generates it.
+  // Text is not escaped for files and pipes.
   const write = (text: string): void => (process.stdout.isTTY ? writeStdout(text) : void process.stdout.write(text));
   try {
     if (options.json === true) {

@@ -6,7 +6,7 @@ import { nextLogits } from "./next-logits.ts";
 import { sampleToken, type Sampling } from "./sample-token.ts";
 import type { TextModel } from "./text-model.ts";
 
-/** Request to generate text. */
+/** Request to continue a text. */
 export interface Generation extends Sampling {
   readonly prompt: string;
   /** Maximum number of tokens to generate. */
@@ -14,9 +14,9 @@ export interface Generation extends Sampling {
   readonly seed: number;
   /** Number of independently sampled continuations. */
   readonly count: number;
-  /** Stop text; a continuation ends before its first occurrence. Absent: no stop text. */
+  /** Text before whose first occurrence a continuation ends. Absent: no stop text. */
   readonly stop?: string | undefined;
-  /** Called with each new part of the text of continuation `index`. */
+  /** Called with each new part of continuation `index`. */
   readonly onText?: (text: string, index: number) => void;
 }
 
@@ -24,8 +24,8 @@ export interface Generation extends Sampling {
 const unfinished = /�+$/;
 
 /**
- * Returns the part of a text that further tokens cannot change: without an incomplete character at the end, and without
- * a possible start of the stop text.
+ * Returns the part of a text that later tokens cannot change, without an incomplete character or a possible start of
+ * the stop text at the end.
  */
 const finalPart = (text: string, stop: string | undefined): string => {
   const whole = text.replace(unfinished, "");
@@ -39,12 +39,12 @@ const finalPart = (text: string, stop: string | undefined): string => {
 
 /**
  * Continues a text. Token i of continuation c is sampled with word i of a random stream that depends on the seed and c,
- * so equal requests return equal texts, and a longer text starts with the same tokens.
+ * so that equal requests return equal texts, and a longer continuation starts with the same tokens.
  *
- * For sequences longer than the model's context, the context is a sliding window.
+ * If a sequence is longer than the model's context, only the last tokens are used (sliding window).
  *
  * @returns the continuations, without the prompt.
- * @throws ConfigError for a prompt without a token, or a tokenizer with more tokens than the model.
+ * @throws ConfigError if the prompt has no token, or if the tokenizer has more tokens than the model.
  */
 export const generateText = async (
   text: TextModel,
@@ -73,7 +73,7 @@ export const generateText = async (
           throw new ConfigError([
             `the tokenizer has ${tokenizer.vocabulary} tokens, but the model has ${scores.length}; use the tokenizer that the model was trained with`,
           ]);
-        const known = scores.subarray(0, tokenizer.vocabulary); // some models have a larger vocabulary
+        const known = scores.subarray(0, tokenizer.vocabulary); // a model may have a larger vocabulary
         const token = sampleToken(known, sampling, threefryWord(key, added.length) / 2 ** 32);
         if (token === tokenizer.endOfText) break;
         added.push(token);

@@ -12,7 +12,7 @@ import {
 } from "@skein/tensor-core";
 import type { TextModel } from "./text-model.ts";
 
-/** Computes the logits of the next token. */
+/** A compiled causal model with weights, which computes the logits of the next token. */
 export interface NextLogits {
   /**
    * Returns the logits of the token that follows `tokens`.
@@ -22,10 +22,10 @@ export interface NextLogits {
   release(): void;
 }
 
-/** Cached keys and values of all layers, on the device. */
+/** Cached keys and values per layer, on the device. */
 type Layers = readonly Readonly<Record<keyof KeyValues, DeviceArray>>[];
 
-/** Result of a forward pass. */
+/** Logits of the next token, and keys and values of all layers. */
 interface PassResult {
   readonly logits: DeviceArray;
   readonly layers: Layers;
@@ -33,7 +33,7 @@ interface PassResult {
 
 type Compiled = ((...args: unknown[]) => Promise<PassResult>) & { release(): void };
 
-/** Sequence of tokens whose keys and values are cached. */
+/** Tokens whose keys and values are cached. */
 interface CachedSequence {
   readonly tokens: readonly number[];
   readonly layers: Layers;
@@ -45,7 +45,7 @@ const commonLength = (one: readonly number[], other: readonly number[]): number 
   return end;
 };
 
-/** A compiled causal model, independent of its weights. */
+/** A compiled causal model without weights. */
 export interface CompiledNextLogits {
   /** Binds the model to weights on the device. Release the result when the weights change. */
   on(params: unknown, state: unknown): NextLogits;
@@ -53,14 +53,15 @@ export interface CompiledNextLogits {
 }
 
 /**
- * Compiles a causal model for sequences of up to `window` tokens. Shorter sequences are padded at the end, which a
- * causal model ignores, so a single program is enough for all lengths.
+ * Compiles a causal model for sequences of up to `window` tokens. Shorter sequences are padded at the end. A causal
+ * model ignores this padding, so that a single program is enough for all lengths.
  *
  * If a sequence extends the previous sequence, or a prefix of it, by one token, the computation continues from the
  * cached keys and values.
  *
- * Cost: a forward pass over the window for a new sequence, or for a sequence longer than the window; over one position
- * for each further token, if the model supports it. Memory: keys and values of the window in each layer.
+ * Cost: a forward pass over the window for a new sequence, or for a sequence longer than the window; a forward pass
+ * over one position for each further token, if the model supports caching. Memory: keys and values of the window in
+ * each layer.
  *
  * @param usesKeyValueCache see `TextModel`.
  */
@@ -102,15 +103,15 @@ export const compileNextLogits = (
       return whole(weights, own, new NdArray("i32", [1, window], filled), last);
     };
     const runNext = ({ layers }: CachedSequence, token: number, length: number): Promise<PassResult> => {
-      cached = undefined; // its arrays are donated
+      cached = undefined; // the arrays of the cache are donated to the call
       return further(weights, own, NdArray.from([token], [1, 1], "i32"), NdArray.from([length], [], "i32"), layers);
     };
     return {
       of: async (tokens) => {
         const recent = tokens.slice(-window);
         const last = recent.length - 1;
-        // All keys and values are cached except those of the last token, because its position may be cached for another
-        // token.
+        // The cache has the keys and values of all tokens except the last. The last token is computed, because the
+        // cache may have another token at its position.
         const { logits, layers } =
           cached !== undefined && commonLength(cached.tokens, recent) >= last
             ? await runNext(cached, recent[last]!, last)

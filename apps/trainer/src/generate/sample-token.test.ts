@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sampleToken } from "./sample-token.ts";
 
-// Multiples of a quarter, so that some logits are equal and others differ clearly.
+// Logits are multiples of a quarter, so that some logits are equal and different logits differ clearly.
 const scores = fc
   .array(fc.integer({ min: -120, max: 120 }), { minLength: 1, maxLength: 20 })
   .map((list) => Float32Array.from(list, (quarters) => quarters / 4));

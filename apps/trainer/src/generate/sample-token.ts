@@ -2,17 +2,17 @@ import { ArgumentError } from "@skein/tensor-core";
 
 /** Options for sampling the next token. */
 export interface Sampling {
-  /** Divisor of the logits; 0: the most likely token is chosen. */
+  /** Divisor of the logits. With 0, the most likely token is chosen. */
   readonly temperature: number;
   /** Number of most likely tokens from which to sample. Default: all tokens. */
   readonly topK?: number | undefined;
-  /** Total probability of the most likely tokens from which to sample. Default: 1, all tokens. */
+  /** Minimum total probability of the most likely tokens from which to sample. Default: 1, all tokens. */
   readonly topP?: number | undefined;
 }
 
 /**
  * Samples a token by softmax from the most likely tokens whose total probability reaches `topP`, among the `topK` most
- * likely tokens. If logits are equal, the token with the smaller number is treated as more likely.
+ * likely tokens. Among tokens with equal logits, the token with the smaller number counts as more likely.
  *
  * @param logits one logit per token.
  * @param u random number, uniformly distributed in [0, 1).
@@ -37,5 +37,5 @@ export const sampleToken = (logits: Float32Array, { temperature, topK, topP = 1 
     left -= weights[i]!;
     if (left < 0) return candidates[i]!;
   }
-  return candidates[numKept - 1]!; // reached only by rounding errors
+  return candidates[numKept - 1]!; // reached only because of rounding errors
 };

@@ -18,8 +18,8 @@ export interface TextModel {
   /** Maximum context length in tokens. */
   readonly contextLength: number;
   /**
-   * Whether the logits of a token can be computed from cached keys and values of earlier tokens (see
-   * `applyAfterPrefix`). False if experts choose among all tokens, or if a user model may use a sequence as a whole.
+   * Whether logits of a token can be computed from cached keys and values of earlier tokens (see `applyAfterPrefix`).
+   * False if experts choose among all tokens, or if a user model may need the complete sequence.
    */
   readonly usesKeyValueCache: boolean;
 }
@@ -27,11 +27,11 @@ export interface TextModel {
 /** Default context length in tokens: the context length of Llama 1. */
 const defaultContext = 2048;
 
-/** Values of `model_type` in config.json that are causal models. */
+/** Values of `model_type` in config.json for causal models. */
 export const causalKinds: readonly string[] = ["gpt2", "llama", "mistral", "qwen2"];
 
 /**
- * Returns the maximum context length of a configuration.
+ * Returns the maximum context length in tokens from the configuration of a model.
  * @throws ConfigError for a model that does not predict the next token.
  */
 const contextOf = (config: Readonly<Record<string, unknown>>, folder: string): number => {
@@ -45,8 +45,8 @@ const contextOf = (config: Readonly<Record<string, unknown>>, folder: string): n
 };
 
 /**
- * Returns the tokenizer of a folder, or the byte tokenizer if the model's vocabulary has the same size. @throws
- * ConfigError
+ * Returns the tokenizer in a folder. If the folder has no tokenizer and the model's vocabulary is as large as the byte
+ * tokenizer's, returns the byte tokenizer. @throws ConfigError
  */
 const tokenizerOf = (folder: string, vocabulary: unknown): Tokenizer => {
   if (existsSync(join(folder, tokenizerFile))) return loadTokenizer(folder, import.meta.url);
@@ -94,9 +94,9 @@ const ofRun = async (output: string, which: CheckpointChoice | undefined): Promi
 };
 
 /**
- * Opens a model that can continue a text: a run on text data, or a folder in Hugging Face format.
+ * Opens a model that can continue text: a run on text data, or a folder in Hugging Face format.
  *
- * @param which checkpoint of a run to open. Default: the newest.
+ * @param which checkpoint of a run to open. Default: the newest checkpoint.
  * @throws ConfigError, CheckpointError, PretrainedError, DataError.
  */
 export const openTextModel = async (folder: string, which?: CheckpointChoice): Promise<TextModel> => {

@@ -19,7 +19,7 @@ interface ImportOptions extends GlobalOptions {
 }
 
 /**
- * Runs `skein-train import`: reads all files of a folder in Hugging Face format, and writes a job that trains its
+ * Implements `skein-train import`: reads all files of a folder in Hugging Face format, and writes a job that trains the
  * model.
  *
  * @returns the exit code.

@@ -12,7 +12,7 @@ const relativePath = (folder: string, path: string): string => {
   return short.startsWith(".") ? short : `./${short}`;
 };
 
-/** Data section of a job, the head that depends on the data, and a one-line hint for the user. */
+/** Data section of a job, model head for this data, and a one-line hint for the user. */
 interface Learning {
   readonly data: object;
   readonly head?: "new";
@@ -29,7 +29,7 @@ const textLearning = (place: string, folder: string): Learning => ({
   hint: "put your text into ./text.txt, or name another file",
 });
 
-/** Returns a new head, unless the configuration has a head that predicts classes. */
+/** Returns the setting for a new head, unless the configuration has a classification head. */
 const needsHead = ({ architectures }: Config): { readonly head?: "new" } =>
   Array.isArray(architectures) && !String(architectures[0]).endsWith("Classification") ? { head: "new" } : {};
 
@@ -67,7 +67,7 @@ const learningOf = async (place: string, folder: string, config: Config): Promis
  * Writes a job that trains the checkpoint in `place`: a language model on text, an image classifier on a folder of
  * images, or BERT on tokens with classes.
  *
- * @param output path of the job; paths in the job are relative to its folder.
+ * @param output path of the job file. Paths in the job are relative to the folder of the job file.
  * @throws PretrainedError for unsupported images.
  */
 export const jobTextOf = async (place: string, output: string, config: Config): Promise<string> => {

@@ -36,8 +36,8 @@ const readLocated = (file: string, overrides: readonly Override[]): readonly Loc
 };
 
 /**
- * Reads the job of a file and makes all paths absolute. Paths in the file are relative to its folder, paths on the
- * command line to the working directory.
+ * Reads the job in a file, and makes all paths absolute. Paths in the file are relative to the folder of the file, and
+ * paths on the command line are relative to the working directory.
  *
  * @throws ConfigError for an unreadable file, an invalid job, or several jobs.
  */
@@ -49,9 +49,10 @@ export const readJobs = (file: string, overrides: readonly Override[] = []): rea
   readLocated(file, overrides).map(({ job }) => job);
 
 /**
- * Reads a job like `readJob`, checks the modules and the checkpoint that it names, and adds their digests.
+ * Reads a job like `readJob`, and also checks the modules and the checkpoint that the job names, and adds their
+ * digests.
  *
- * @throws ConfigError, also for options that a module does not accept; ModuleError, PretrainedError.
+ * @throws ConfigError, also for options that a module rejects; ModuleError, PretrainedError.
  */
 export const loadJob = async (file: string, overrides: readonly Override[] = []): Promise<Job> => {
   const { job, locationOf } = only(readLocated(file, overrides), file);
@@ -61,7 +62,7 @@ export const loadJob = async (file: string, overrides: readonly Override[] = [])
 /**
  * Reads a file with one or several jobs, each a YAML document, like `loadJob`.
  *
- * @throws the errors of `loadJob`, with the faults of all jobs.
+ * @throws the same errors as `loadJob`, with the faults of all jobs.
  */
 export const loadJobs = (file: string, overrides: readonly Override[] = []): Promise<readonly Job[]> =>
   Promise.all(readLocated(file, overrides).map(({ job, locationOf }) => settleJob(job, locationOf)));

@@ -3,8 +3,8 @@ import { settleModules } from "../modules/settle-modules.ts";
 import { settlePretrained } from "../pretrained/settle-pretrained.ts";
 
 /**
- * Returns the job with digests of the modules and the checkpoint that it names, so that the job identifies all inputs
- * of a run.
+ * Returns the job with digests of the modules and the checkpoint that the job names, so that the job identifies all
+ * inputs of a run.
  *
  * @param locationOf returns the location of a key of the job, for errors about options of modules.
  * @throws ConfigError, ModuleError, PretrainedError.

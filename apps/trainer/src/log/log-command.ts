@@ -12,7 +12,10 @@ export interface LogOptions extends GlobalOptions {
   readonly to: string;
 }
 
-/** Returns points with estimated times. Lines of metrics contain no time, so the durations of steps are summed. */
+/**
+ * Returns points with estimated times. Metrics lines contain no times, so step durations are added to the start time of
+ * the run.
+ */
 const withTimes = (lines: readonly Measurement[], startedAt: number): MlflowPoint[] => {
   let milliseconds = startedAt;
   return lines.flatMap((line) => {
@@ -25,12 +28,12 @@ const statusOf = (how: unknown): "FINISHED" | "KILLED" | "FAILED" | "RUNNING" =>
   how === "finished" ? "FINISHED" : how === "stopped" ? "KILLED" : how === "failed" ? "FAILED" : "RUNNING";
 
 /**
- * Runs `skein-train log`: sends the metrics of a run to a server, as a new run on that server, during training or
+ * Implements `skein-train log`: sends the metrics of a run to a server, as a new run on that server, during training or
  * afterwards.
  *
  * @returns the exit code.
- * @throws CheckpointError if the folder contains no run, ConfigError if it has no metrics or no server is named,
- * RunError if the server rejects the metrics.
+ * @throws CheckpointError if the folder contains no run; ConfigError if the run has no metrics, or if no server is
+ * given; RunError if the server rejects the metrics.
  */
 const logCommand = async (folder: string, { to, json = false }: LogOptions): Promise<number> => {
   const target = logTargetOf(to, process.env, "--to");

@@ -23,7 +23,7 @@ test("server and identity, read as MLflow's own client reads them", () => {
     address: "https://host.example/mlflow",
     authorization: `Basic ${Buffer.from("name:p@ss").toString("base64")}`,
   });
-  // A user name with its password takes precedence over a token; empty variables are ignored.
+  // A user name with a password takes precedence over a token. Empty variables are ignored.
   const basic = `Basic ${Buffer.from("name:p@ss").toString("base64")}`;
   expect(server({ MLFLOW_TRACKING_URI: uri, MLFLOW_TRACKING_TOKEN: "t" })).toMatchObject({ authorization: basic });
   for (const more of [{}, { MLFLOW_TRACKING_USERNAME: "only" }, { MLFLOW_TRACKING_PASSWORD: "only" }])
@@ -33,7 +33,7 @@ test("server and identity, read as MLflow's own client reads them", () => {
   expect(
     server({ MLFLOW_TRACKING_URI: uri, MLFLOW_TRACKING_USERNAME: "", MLFLOW_TRACKING_PASSWORD: "" }),
   ).toMatchObject({ authorization: basic });
-  // A password in the URL is decoded, and removed from the address.
+  // A password in the URL is decoded, and removed from the URL.
   expect(
     server({ MLFLOW_TRACKING_URI: "http://h", MLFLOW_TRACKING_USERNAME: "a", MLFLOW_TRACKING_PASSWORD: "50%" }),
   ).toMatchObject({ authorization: `Basic ${Buffer.from("a:50%").toString("base64")}` });

@@ -1,7 +1,7 @@
 import { ConfigError } from "@skein/cli/node";
 import { type MlflowServer, mlflowServerOf } from "./mlflow-server.ts";
 
-/** Destination of metrics in addition to the run's folder. */
+/** Destination of metrics in addition to the folder of the run. */
 export type LogTarget = {
   readonly to: "mlflow";
   readonly server: MlflowServer;
@@ -12,7 +12,7 @@ export type LogTarget = {
  * Parses the target of `--log`.
  *
  * @returns undefined for TensorBoard, whose event files every run writes.
- * @throws ConfigError for an unknown name, for W&B, and if the environment names no server.
+ * @throws ConfigError for an unknown name, for W&B, which is not supported, and if the environment names no server.
  */
 export const logTargetOf = (
   name: string | undefined,

@@ -3,18 +3,18 @@ import type { MlflowServer } from "./mlflow-server.ts";
 import { sendRequest } from "./send-request.ts";
 import { visibleLine } from "@skein/tensor-core/backend";
 
-// Skein implements the seven requests of MLflow's public REST protocol that it needs: the client `mlflow` 2.0 on npm is
-// not from the MLflow project, and includes its own fetch. Source:
+// Implements seven requests of MLflow's public REST protocol. The client `mlflow` 2.0 on npm is not used, because it is
+// not from the MLflow project, and includes an implementation of fetch. Source:
 // https://mlflow.org/docs/latest/api_reference/rest-api.html, version 2.0 of the protocol. The limits of servers are in
 // mlflow/utils/validation.py, mlflow/server/handlers.py and mlflow/store/tracking/sqlalchemy_store.py of MLflow.
 
-/** One value of a metric at one step. */
+/** A metric value at one step. */
 export interface MlflowPoint {
   readonly key: string;
   /** Metric value. May be NaN or infinite; the protocol sends these values as text. */
   readonly value: number;
   readonly step: number;
-  /** Time in milliseconds since 1970. */
+  /** Time of the measurement in milliseconds since 1970. */
   readonly timestamp: number;
 }
 
@@ -26,11 +26,11 @@ export interface MlflowEntry {
 
 /** Maximum number of points per request that every server accepts. */
 export const maxPoints = 1000;
-/** Maximum number of parameters or tags per request that every server accepts. */
+/** Maximum number of parameters, or of tags, per request that every server accepts. */
 const maxEntries = 100;
 const maxNameLength = 250;
 
-/** Error for a request that the server rejected or did not respond to. */
+/** Error for a request that the server rejected or did not answer. */
 export class MlflowFault extends Error {
   override name = "MlflowFault";
 
@@ -47,15 +47,15 @@ export class MlflowFault extends Error {
 export const chunks = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 
-/** Parameters and metrics of a run that a server already has. */
+/** Contents of a run on a server. */
 export interface MlflowRunContents {
-  /** Names of the parameters. */
+  /** Names of the parameters that the server has. */
   readonly parameters: ReadonlySet<string>;
   /** Last step of each metric, by name. */
   readonly steps: ReadonlyMap<string, number>;
 }
 
-/** Client of an MLflow server. Every call throws MlflowFault. */
+/** Client of an MLflow server. Every method throws MlflowFault if its request fails. */
 export class MlflowClient {
   private readonly server: MlflowServer;
 
@@ -66,7 +66,7 @@ export class MlflowClient {
   /**
    * Returns the id of an experiment. Creates the experiment if it does not exist.
    *
-   * @throws MlflowFault with `isLasting` for a deleted experiment, because a server does not reuse its name.
+   * @throws MlflowFault with `isLasting` for a deleted experiment, because a server does not reuse the name.
    */
   async experiment(name: string): Promise<string> {
     const find = async (): Promise<string> => {
@@ -91,11 +91,11 @@ export class MlflowClient {
       return idIn(made.experiment_id, "an experiment");
     } catch (error) {
       if (!isCode(error, "RESOURCE_ALREADY_EXISTS")) throw error;
-      return find(); // another client created it first
+      return find(); // another client created the experiment first
     }
   }
 
-  /** Creates a run. @returns its id. */
+  /** Creates a run. @returns the id of the run. */
   async createRun(experiment: string, name: string, startedAt: number, tags: readonly MlflowEntry[]): Promise<string> {
     const { run } = (await this.ask("POST", "runs/create", {
       experiment_id: experiment,
@@ -106,7 +106,7 @@ export class MlflowClient {
     return idIn(run?.info?.run_id, "a run");
   }
 
-  /** Reads the contents of a run on the server; undefined if the run does not exist, or was deleted. */
+  /** Reads the contents of a run on the server. Undefined if the run does not exist or was deleted. */
   async readRun(id: string): Promise<MlflowRunContents | undefined> {
     try {
       const { run } = (await this.ask("GET", `runs/get?${new URLSearchParams({ run_id: id }).toString()}`)) as {
@@ -128,9 +128,10 @@ export class MlflowClient {
   }
 
   /**
-   * Logs parameters of a run.
-   * @param there names of the parameters that the server already has. Parameters are immutable, and if one parameter
-   * has changed, the server rejects the whole request.
+   * Logs parameters of a run. Parameters that the server already has are skipped, because the server rejects a request
+   * that changes a parameter.
+   *
+   * @param there names of the parameters on the server.
    */
   async logParameters(run: string, parameters: readonly MlflowEntry[], there: ReadonlySet<string>): Promise<void> {
     const entries = uniqueKeys(parameters.map(cut)).filter(({ key }) => !there.has(key));
@@ -144,12 +145,12 @@ export class MlflowClient {
   async logPoints(run: string, points: readonly MlflowPoint[]): Promise<void> {
     const metrics = points.map(({ value, ...point }) => ({
       ...point,
-      value: Number.isFinite(value) ? value : String(value), // as in protobuf's JSON
+      value: Number.isFinite(value) ? value : String(value), // protobuf's JSON represents NaN and infinities as strings
     }));
     await this.ask("POST", "runs/log-batch", { run_id: run, metrics });
   }
 
-  /** Sets the status of a run; "RUNNING" if the run resumes. */
+  /** Sets the status of a run. "RUNNING": the run resumes. */
   async update(run: string, status: "RUNNING" | "FINISHED" | "FAILED" | "KILLED", endedAt?: number): Promise<void> {
     await this.ask("POST", "runs/update", { run_id: run, status, ...(endedAt !== undefined && { end_time: endedAt }) });
   }
@@ -178,7 +179,7 @@ export class MlflowClient {
   }
 }
 
-/** Returns the reason of an error in one line, with a cure if the certificate was signed by an unknown authority. */
+/** Returns the reason of an error as a line, with a cure if an unknown authority signed the server's certificate. */
 const reasonOf = (error: Error): string => {
   const { code = "" } = error as NodeJS.ErrnoException;
   const isUnknown = /SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|CERT_UNTRUSTED/.test(code);
@@ -187,7 +188,7 @@ const reasonOf = (error: Error): string => {
 
 const cut = ({ key, value }: MlflowEntry): MlflowEntry => ({ key: mlflowKey(key), value: mlflowText(value) });
 
-/** Returns a list from a server's response; an empty list if the response has none. */
+/** Returns a list in a server's response. Empty if the response does not contain the list. */
 const keyed = (list: unknown): readonly { readonly key?: unknown; readonly step?: unknown }[] =>
   Array.isArray(list) ? (list as { readonly key?: unknown }[]) : [];
 

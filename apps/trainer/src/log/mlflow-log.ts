@@ -7,7 +7,7 @@ import { mlflowKey } from "./mlflow-names.ts";
 import type { MlflowServer } from "./mlflow-server.ts";
 import { PointQueue } from "./point-queue.ts";
 
-/** Name of the file in the output folder of a run that stores the id of the run on the server. */
+/** File in the output folder of a run with the run's id on the server. */
 const mlflowFile = "mlflow.json";
 /** Maximum wait for the server at the end of a run, in milliseconds. */
 const lastPatience = 10_000;
@@ -22,7 +22,7 @@ export interface MlflowLogInput {
   readonly firstStep: number;
   readonly job: { readonly name: string };
   readonly note: (line: string) => void;
-  /** Pause between attempts to send, in milliseconds, see `QueueInput`. */
+  /** Pause between attempts to send, in milliseconds, see `QueueInput`. Default: 1000. */
   readonly every?: number | undefined;
 }
 
@@ -34,8 +34,8 @@ interface KnownRun {
 }
 
 /**
- * Returns the points of a line of metrics: its numbers, with names such as `train/loss`. A non-finite value, which is
- * null in a line from a file, is sent as NaN.
+ * Returns the points of a metrics line: the numbers of the line, with names such as `train/loss`. Null, which
+ * represents a non-finite value in a metrics file, is sent as NaN.
  */
 export const pointsOf = ({ type, step, ...quantities }: Measurement, timestamp: number): MlflowPoint[] =>
   type === "checkpoint" || type === "histograms"
@@ -49,17 +49,18 @@ export const pointsOf = ({ type, step, ...quantities }: Measurement, timestamp: 
 
 const groupOf = (type: string): string => (type === "evaluation" ? "test" : type.startsWith("rank-") ? type : "train");
 
-/** Converts the options of a job to parameters of a run. */
+/** Converts the options of a job to MLflow parameters. */
 export const parametersOf = (job: object): MlflowEntry[] =>
   Object.entries(flatJob(job)).map(([key, value]) => ({ key, value: value === "" ? '""' : value }));
 
 /**
- * Sends the metrics of a run to an MLflow server during training. A server that is down or slow, or rejects requests,
- * does not affect the run: `metrics.jsonl` contains all metrics, and `skein-train log` can send them later.
+ * Sends the metrics of a run to an MLflow server during training. A server that is down, is slow or rejects requests
+ * does not affect the run, because `metrics.jsonl` contains all metrics, and `skein-train log` can send the metrics
+ * later.
  *
- * A resumed run continues the server's run that `mlflow.json` in its folder names. Repeated steps have the same
- * metrics, so they are not sent again. For steps that a killed run completed but did not send, the server receives the
- * values in `metrics.jsonl`.
+ * A resumed run continues the run on the server that is named in `mlflow.json`. Metrics of repeated steps are not sent
+ * again, because they are equal. If a killed run did not send the metrics of its last steps, they are sent from
+ * `metrics.jsonl` when the run resumes.
  */
 export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   private readonly input: MlflowLogInput;
@@ -69,11 +70,11 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   private sent = 0;
   private known: KnownRun | undefined;
   private isReady = false;
-  /** Last step of each metric on the server at the time when this run resumed. */
+  /** Last step of each metric on the server when this run resumed, by metric name. */
   private there: ReadonlyMap<string, number> = new Map();
-  /** Last recorded step of each metric. */
+  /** Last recorded step of each metric, by metric name. */
   private readonly recorded = new Map<string, number>();
-  /** Last recorded step of each metric at the time when the run last returned to a checkpoint. */
+  /** Last recorded step of each metric when the run last returned to a checkpoint, by metric name. */
   private before: ReadonlyMap<string, number> = new Map();
 
   constructor(input: MlflowLogInput) {
@@ -129,7 +130,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     }
   }
 
-  /** Returns the id of the run on the server, which is found or created on the first call. */
+  /** Returns the id of the run on the server. The first call finds or creates the run. */
   private async run(): Promise<string> {
     if (this.known !== undefined && this.isReady) return this.known.run;
     const { server, output, job, note } = this.input;
@@ -159,7 +160,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     return this.known.run;
   }
 
-  /** Sends the recorded points of a killed run that were not sent. */
+  /** Sends recorded points that a killed run did not send. */
   private async sendUnsent(run: string): Promise<void> {
     const { output, firstStep } = this.input;
     const path = join(output, metricsFile);
@@ -172,7 +173,10 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     for (const points of chunks(unsent, maxPoints)) await this.client.logPoints(run, points);
   }
 
-  /** Sends the parameters. If the server rejects them, this is reported, and metrics are sent without parameters. */
+  /**
+   * Sends the job's parameters. If the server rejects the parameters, reports the error, and metrics are sent without
+   * parameters.
+   */
   private async sendParameters(run: string, there: ReadonlySet<string>): Promise<void> {
     try {
       await this.client.logParameters(run, parametersOf(this.input.job), there);
@@ -185,11 +189,11 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   }
 }
 
-/** Returns the points that are later than the last step of their metric. */
+/** Returns the points whose step is later than the last step of their metric. */
 const laterThan = (steps: ReadonlyMap<string, number>, points: readonly MlflowPoint[]): MlflowPoint[] =>
   points.filter(({ key, step }) => step > (steps.get(key) ?? -Infinity));
 
-/** Returns the source of a run as tags that MLflow's web page displays. */
+/** Returns tags for the source of a run, as shown on MLflow's web page. */
 export const tagsOf = async (folder: string): Promise<MlflowEntry[]> => {
   const { provenance } = await readRunFiles(folder);
   const commit = (provenance?.["git"] as { readonly commit?: unknown } | undefined)?.commit;

@@ -27,7 +27,7 @@ const text = fc.oneof(
 test("law: every name and value is accepted by a server, and the names of a request are unique", () =>
   fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 5 }), (names) => {
-      // Each name occurs twice, because names truncated to the same text must be made unique.
+      // Each name occurs twice, because names that are equal after truncation must become unique.
       const entries = uniqueKeys([...names, ...names].map((key) => ({ key: mlflowKey(key) })));
       for (const { key } of entries) {
         expect(key).toMatch(/^[\p{L}\p{N}_\-. /]{1,250}$/u);

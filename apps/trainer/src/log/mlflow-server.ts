@@ -8,16 +8,16 @@ export interface MlflowServer {
   /** Value of the header `Authorization`. Absent: no credentials. */
   readonly authorization?: string | undefined;
   /**
-   * Certificates of the authorities that may sign the server's certificate, as PEM text. Default: the authorities that
-   * Node trusts.
+   * Certificates of authorities that may sign the server's certificate, as PEM text. Default: authorities that Node
+   * trusts.
    */
   readonly authority?: string | undefined;
 }
 
 /**
  * Reads the server from the environment, like MLflow's own client: `MLFLOW_TRACKING_URI`; `MLFLOW_TRACKING_USERNAME`
- * with `MLFLOW_TRACKING_PASSWORD`, or `MLFLOW_TRACKING_TOKEN`; and `MLFLOW_TRACKING_SERVER_CERT_PATH`. Nothing is
- * stored.
+ * with `MLFLOW_TRACKING_PASSWORD`, or `MLFLOW_TRACKING_TOKEN`; and `MLFLOW_TRACKING_SERVER_CERT_PATH`. The credentials
+ * are not stored.
  *
  * @throws ConfigError if no HTTP server is named, or certificates cannot be read.
  */
@@ -57,7 +57,10 @@ const decoded = (part: string): string => {
   }
 };
 
-/** Maximum size of a certificate file in bytes, four times the size of the certificates of all public authorities. */
+/**
+ * Maximum size of a certificate file in bytes, four times the size of a file with the certificates of all public
+ * authorities.
+ */
 const maxCertificateBytes = 2 ** 20;
 
 const authorityOf = (path: string | undefined): string | undefined => {

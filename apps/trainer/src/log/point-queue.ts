@@ -2,28 +2,28 @@ import { setTimeout as startTimer } from "node:timers";
 import { setTimeout } from "node:timers/promises";
 import { type MlflowPoint, MlflowFault, maxPoints } from "./mlflow-client.ts";
 
-/** Maximum number of points in the queue, which need some megabytes. */
+/** Maximum number of points in the queue. This number of points needs some megabytes of memory. */
 const maxWaiting = 50_000;
 const sendEvery = 1000;
 const longestWait = 60_000;
 /**
- * Maximum number of attempts to send at the end of a run. A server that is restarting then has a chance to respond, but
- * the run does not wait longer.
+ * Maximum number of attempts to send at the end of a run. Several attempts give a restarting server time to respond,
+ * but limit the wait of the run.
  */
 const lastTries = 3;
 
 export interface QueueInput {
-  /** Sends at most `maxPoints` points. Throws MlflowFault. */
+  /** Sends at most `maxPoints` points. @throws MlflowFault. */
   readonly send: (points: readonly MlflowPoint[]) => Promise<void>;
   /** Called only once, with a line about the first failure. */
   readonly note: (line: string) => void;
-  /** Pause between attempts, in milliseconds; each failure doubles the pause, up to a minute. Default: 1000. */
+  /** Pause between attempts, in milliseconds. Each failure doubles the pause, up to a minute. Default: 1000. */
   readonly every?: number;
 }
 
 /**
  * Queue of points that are sent to a server during training. Training never waits for the queue. While the server does
- * not respond, the newest points are kept; rejected and dropped points are counted as lost.
+ * not respond, the queue keeps the newest points. Rejected and dropped points are counted as lost.
  */
 export class PointQueue {
   lost = 0;
@@ -48,22 +48,22 @@ export class PointQueue {
   add(points: readonly MlflowPoint[]): void {
     this.waiting.push(...points);
     const tooMany = this.waiting.length - maxWaiting;
-    if (tooMany < maxPoints) return; // in batches, because removing points moves the rest of the list
+    if (tooMany < maxPoints) return; // drops many points at once, because each removal moves the rest of the list
     this.waiting = this.waiting.slice(tooMany);
     this.lost += tooMany;
   }
 
   /**
-   * Sends the remaining points within `patience` milliseconds and `lastTries` attempts; points that are not sent then
-   * are lost.
+   * Sends the remaining points within `patience` milliseconds and `lastTries` attempts. Points that are not sent by
+   * then are lost.
    */
   async end(patience: number): Promise<void> {
     this.isOver = true;
     clearTimeout(this.timer);
     const deadline = AbortSignal.timeout(patience);
     const isLate = new Promise<boolean>((resolve) => deadline.addEventListener("abort", () => resolve(false)));
-    // The request in flight may have started while the server was down; it is treated as lost until the server
-    // responds.
+    // The points in flight count as lost unless the server responds, because it may have been down when the request
+    // started.
     if (this.sending !== undefined) await Promise.race([this.sending, isLate]);
     for (let tries = 0; this.waiting.length + this.inFlight > 0 && !deadline.aborted; tries++) {
       if (tries > 0) await Promise.race([setTimeout(this.every), isLate]);

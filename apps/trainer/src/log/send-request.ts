@@ -3,7 +3,7 @@ import { request as requestHttps } from "node:https";
 import type { MlflowServer } from "./mlflow-server.ts";
 
 const patience = 10_000;
-/** Maximum size of a response in bytes; responses about a run are much smaller. */
+/** Maximum size of a response in bytes. Responses about a run are much smaller. */
 const maxBytes = 2 ** 26;
 
 export interface RequestOptions extends Pick<MlflowServer, "authorization" | "authority"> {
@@ -15,13 +15,13 @@ export interface RequestOptions extends Pick<MlflowServer, "authorization" | "au
 export interface RequestAnswer {
   readonly status: number;
   readonly text: string;
-  /** URL that a redirect points to. Absent: no redirect. */
+  /** Target URL of a redirect. Absent: the response is not a redirect. */
   readonly location?: string | undefined;
 }
 
 /**
- * Sends an HTTP request without following redirects. Does not use `fetch`, which does not support a certificate
- * authority for a single server.
+ * Sends an HTTP request without following redirects. Does not use `fetch`, because `fetch` does not support a
+ * certificate authority for a single server.
  *
  * @throws the system's error, also if the server does not respond within ten seconds.
  */

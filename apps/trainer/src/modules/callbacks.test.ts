@@ -24,7 +24,7 @@ test("a callback slower than steps misses the oldest ones, never a checkpoint or
   });
   const last = 10 * maxWaiting;
   queue.take(step(0));
-  await setTimeout(); // the function is called with step 0
+  await setTimeout(); // the callback is called with step 0
   for (let at = 1; at <= last; at++) {
     queue.take(step(at));
     if (at % maxWaiting === 0) queue.take(checkpoint(at));
@@ -51,7 +51,7 @@ test("an event after all calls are done is delivered, too, and nothing is report
   const queue = await queueOf({ onStep: ({ step: at }) => void heard.push(at) });
   for (let at = 0; at < 4; at++) {
     queue.take(step(at));
-    // Waits from one microtask to a whole turn of the event loop between events, so that an event arrives at every
+    // Waits between events for durations from one microtask to a turn of the event loop, so that events arrive at every
     // point of the previous call.
     for (let turns = 0; turns < at; turns++) await Promise.resolve();
     if (at === 3) await setTimeout();
@@ -116,7 +116,7 @@ test("slow calls that return are awaited, each with its own time limit", async (
   await vi.advanceTimersByTimeAsync(80_000);
   expect(await done).toBeUndefined();
   expect(heard).toEqual([1, 2, 3, 4, 5]);
-  expect(notes).toHaveLength(5); // a long wait is reported once per call
+  expect(notes).toHaveLength(5); // a long wait is reported once per callback
   expect(notes[0]).toMatch(
     /the run has ended, and waits for at most 20 s for .*onCheckpoint, which has not returned yet/,
   );

@@ -20,9 +20,9 @@ const nameOf = {
 
 const names: readonly string[] = Object.values(nameOf);
 
-/** Default for the maximum seconds that the end of a run waits for a call. */
+/** Default time limit, in seconds, for a callback that is running when the run ends. */
 const defaultPatienceSeconds = 600;
-/** Number of seconds after which a note tells the user which call the end of a run waits for. */
+/** Number of seconds after the end of a run until a note names the callback for which the run waits. */
 const reportAfterSeconds = 10;
 
 /** Checks the callbacks of a user module. @throws ModuleError for invalid callbacks. */
@@ -49,21 +49,21 @@ const checkedCallbacks = (made: unknown, what: string): Callbacks => {
 };
 
 /**
- * Calls user functions on events of a run, one after the other, in parallel with the run's steps. Steps never wait for
- * calls. If functions are slower than steps, some events are dropped, see `WaitingEvents`. So the end of a run waits
- * only for the calls of the remaining events.
+ * Calls user functions on events of a run, one after the other, in parallel with training steps. Steps never wait for
+ * these calls. If functions are slower than steps, some events are dropped, see `WaitingEvents`, so that the end of a
+ * run waits only for the calls of the remaining events.
  */
 export class CallbackQueue {
   private readonly waiting = new WaitingEvents<RunEvent>();
   /** Resolves when the queue of events is empty. Undefined: no call is running. */
   private calling: Promise<void> | undefined;
-  /** The running call, and its start time in milliseconds of `performance.now()`. Undefined: no call is running. */
+  /** The running call, with its start time in milliseconds of `performance.now()`. Undefined: no call is running. */
   private current: { readonly name: string; readonly madeAt: number } | undefined;
   private failure: ModuleError | undefined;
-  /** Name of a call that exceeded its time limit. Undefined: no call has exceeded it. */
+  /** Name of the call that exceeded the time limit. Undefined: no call exceeded the limit. */
   private timedOutCall: string | undefined;
   private output = "";
-  /** Whether the callbacks have requested the end of the run. */
+  /** Whether a callback has requested the end of the run. */
   hasStopped = false;
   private callbacks: Callbacks = {};
   private readonly origin: Origin;
@@ -76,7 +76,7 @@ export class CallbackQueue {
 
   /**
    * Loads the callbacks of a job.
-   * @param given callbacks that the program passed, if the job uses them.
+   * @param given callbacks that a program passed, for a job with `kind: program`.
    * @throws ModuleError, ConfigError for options that the module rejects.
    */
   static async load(job: ModuleJob | ProgramJob, interruption: Interruption, given?: unknown): Promise<CallbackQueue> {
@@ -101,8 +101,8 @@ export class CallbackQueue {
   }
 
   /**
-   * Calls the function for an event after earlier calls have returned. After a function has thrown, no function is
-   * called.
+   * Queues an event for its callback, which is called after earlier calls have returned. After a callback has thrown or
+   * has exceeded the time limit, no callback is called.
    */
   take(event: RunEvent): void {
     if (event.type === "start") ({ output: this.output } = event);
@@ -117,7 +117,7 @@ export class CallbackQueue {
   }
 
   private async callAll(): Promise<void> {
-    await Promise.resolve(); // the caller that reported the event continues first
+    await Promise.resolve(); // the caller of `take` continues first
     for (let event = this.waiting.take(); event !== undefined; event = this.waiting.take()) {
       const name = nameOf[event.type];
       this.current = { name, madeAt: performance.now() };
@@ -126,15 +126,15 @@ export class CallbackQueue {
       } catch (error) {
         this.failure = userError(error, `${this.origin.what}: ${name}`, this.origin.folder);
         this.waiting.clear();
-        this.interruption.request(); // the current step is finished and saved
+        this.interruption.request(); // the run finishes the current step and saves
       }
     }
-    this.calling = undefined; // set immediately, because the next event starts a new series of calls
+    this.calling = undefined; // set synchronously, because the next event starts new calls
   }
 
   /**
-   * Resolves when all calls have returned, or when the running call has exceeded its time limit, counted from the end
-   * of the run. Waits for slow calls within the limit.
+   * Waits until all calls have returned, or until the running call has exceeded its time limit, which is counted from
+   * the end of the run.
    */
   private async waitForCalls(note: (line: string) => void): Promise<void> {
     const { patienceSeconds } = this;
@@ -167,13 +167,13 @@ export class CallbackQueue {
   }
 
   /**
-   * Resolves when all calls are done.
+   * Waits until all calls are done, after the run has ended.
    *
-   * @param checkpoint newest checkpoint of the run, which has ended. Undefined: none was saved.
+   * @param checkpoint newest checkpoint of the run. Undefined: no checkpoint was saved.
    * @param note reports a long wait to the user.
    * @returns a line with the number of skipped calls. Undefined: no call was skipped.
-   * @throws ModuleError that names the function that threw, with its error; CallbackError for a call that does not
-   * return within `patienceSeconds` of the callbacks.
+   * @throws ModuleError with the name and the error of a function that threw; CallbackError for a call that did not
+   * return within `patienceSeconds`.
    */
   async done(checkpoint: string | undefined, note: (line: string) => void): Promise<string | undefined> {
     if (this.calling !== undefined) await this.waitForCalls(note);

@@ -3,7 +3,7 @@ import type { Augmentation, ColourJitter, ResizedCrop } from "@skein/data";
 import type { TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 
-/** Fault of an augmentation. `part`: the option that violates the rule; empty for the whole augmentation. */
+/** Fault of an augmentation. `part`: option that violates the rule; empty if the complete augmentation is faulty. */
 export interface AugmentationFault {
   readonly part: "" | "cropPadding" | "jitter";
   readonly rule: string;
@@ -48,7 +48,7 @@ const isRange = (value: unknown, least: number, most: number): boolean =>
   value.every((end) => isBetween(end, least, most)) &&
   value[0] <= value[1];
 
-/** Whether the value is a random crop within the ranges that a job file allows. */
+/** Whether a value is a random crop within the ranges that job files allow. */
 const isResizedCrop = (value: unknown): value is ResizedCrop => {
   const { scale, ratio } = (value ?? {}) as Partial<ResizedCrop>;
   return isRange(scale, Number.MIN_VALUE, 1) && isRange(ratio, 0.01, 100);
@@ -63,7 +63,7 @@ const isJitter = (value: unknown): value is ColourJitter => {
  * Checks a user-defined augmentation of images.
  *
  * @param inputs spec of the inputs of one sample. @param what name of the data in errors.
- * @throws ModuleError for an invalid augmentation, or an augmentation that does not match the images.
+ * @throws ModuleError if the augmentation is invalid or does not match the images.
  */
 export const requireAugmentation = (given: unknown, inputs: TensorSpec | undefined, what: string): Augmentation => {
   const refuse = (path: string, value: unknown, rule: string): never => {

@@ -15,8 +15,8 @@ const facts = (given: Partial<Aggregator>): readonly (readonly [name: string, is
 ];
 
 /**
- * Checks a user-defined gradient exchange when it is traced: an aggregator, or a codec, whose payloads are then added
- * or gathered as the codec declares.
+ * Checks a user-defined gradient exchange when it is traced. The exchange is an aggregator or a codec. The payloads of
+ * a codec are added or gathered, as the codec declares.
  *
  * @throws ModuleError for any other value.
  */

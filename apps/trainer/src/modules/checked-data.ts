@@ -14,7 +14,7 @@ const predictions: readonly unknown[] = [
   "own",
 ] satisfies readonly DataSet["predicts"][];
 
-/** Checks one field of user-defined records. */
+/** Checks a field of user-defined records. */
 const requireField = (field: Partial<Records["fields"][string]> | null, path: string, what: string): void => {
   const { bytes, offsetBytes, strideBytes, dtype, shape } = field ?? {};
   const isShape = Array.isArray(shape) && shape.every((size) => Number.isInteger(size) && size >= 0);
@@ -51,7 +51,7 @@ const requireRecords = (records: unknown, predicts: DataSet["predicts"], what: s
 };
 
 /**
- * Requires that training and test samples have the same tree of fields.
+ * Requires that training samples and test samples have the same tree of fields.
  * @throws ModuleError that names the first differing path.
  */
 const requireSameFields = (train: Records, test: Records, what: string): void => {

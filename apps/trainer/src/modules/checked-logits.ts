@@ -6,16 +6,16 @@ import { formatShape, Tensor, trace } from "@skein/tensor-core";
 import { givenName } from "./program-objects.ts";
 import { moduleName } from "./load-module.ts";
 
-/** Returns the name of a job's model in errors. */
+/** Returns the name of a job's model for error messages. */
 const nameOf = ({ model }: Pick<Job, "model">): string => {
   if (model.kind === "module") return moduleName("model", model);
   return model.kind === "program" ? givenName("model") : `model.kind ${model.kind}`;
 };
 
 /**
- * Requires that the logits of a model have a score for each class of the data. For classes, the number of scores must
- * be equal; for tokens, it may be larger, because vocabularies are padded. Models that declare no logits, and sharded
- * models, are not checked.
+ * Requires that the number of logits matches the data. For classes, the number of logits must equal the number of
+ * classes. For tokens, the number may exceed the vocabulary size, because vocabularies are padded. Models that declare
+ * no logits, and sharded models, are not checked.
  *
  * @param weights specs of parameters and state.
  * @throws ModuleError that names both numbers; errors of the model's `apply`.
@@ -36,7 +36,7 @@ export const requireLogits = (
     [params, state, inputsOf(batchSpecs(train, samplesAtOnce(job)))] as never,
     { mesh: meshOf(job) },
   );
-  if (!(logits instanceof Tensor) || logits.rank === 0) return; // the loss reports this fault
+  if (!(logits instanceof Tensor) || logits.rank === 0) return; // the loss reports such an output
   const width = logits.shape.at(-1)!;
   const isText = predicts !== "classes";
   if (isText ? width >= classes : width === classes) return;

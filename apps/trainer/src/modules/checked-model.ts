@@ -15,10 +15,10 @@ import { excerpt, formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 import { requireLike, requireTensors } from "./checked-tree.ts";
 import { callOwn } from "./user-error.ts";
 
-/** Throws a ModuleError with a wrong value and the rule that it violates. */
+/** Throws a ModuleError with an invalid value and the violated rule. */
 export const refuse = (what: string, value: unknown, rule: string, verb: "return" | "be" = "return"): never => {
   const isPromise = value instanceof Promise;
-  if (isPromise) value.catch(() => undefined); // ignores its rejection, because the error reports the promise itself
+  if (isPromise) value.catch(() => undefined); // ignores the promise's rejection, because the error reports the promise
   throw new ModuleError(
     `${what} ${verb === "be" ? "is" : "returned"} ${isPromise ? "a Promise" : Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must ${verb} ${rule}${isPromise ? "; the function is traced, and tracing does not wait: remove async and await" : ""}`,
   );
@@ -30,7 +30,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isScalar = (value: unknown): value is Tensor =>
   value instanceof Tensor && value.rank === 0 && value.dtype === "f32";
 
-/** Checks a loss that a user function returned as a sum and a count. @throws ModuleError for an invalid loss. */
+/** Checks a loss that a user function returned as `sum` and `count`. @throws ModuleError for an invalid loss. */
 const requireSum = (given: Readonly<Record<string, unknown>>, what: string): LossSum => {
   const { sum, count, auxiliary } = given;
   const isKnown = typeof count === "number" && count > 0 && Number.isFinite(count);
@@ -43,7 +43,7 @@ const requireSum = (given: Readonly<Record<string, unknown>>, what: string): Los
   return { ...(terms as unknown as LossSum), ...(isKnown && { count: full([], count) }) };
 };
 
-/** Checks the result of a user loss: a mean, or a sum and a count. @throws ModuleError for any other result. */
+/** Checks the result of a user-defined loss: a mean, or a sum and a count. @throws ModuleError for any other result. */
 const requireLoss = (value: unknown, what: string): LossResult<unknown> => {
   const rule =
     "[loss, state]: the mean over the rows of the batch, an f32 scalar tensor, or { sum, count }; and the given state or a new one";
@@ -59,14 +59,14 @@ const requireLoss = (value: unknown, what: string): LossResult<unknown> => {
   return isObject(sum) ? [loss, state, requireSum(sum, what)] : [loss, state];
 };
 
-/** Names of the sums that every model returns, because every model is evaluated by its loss. */
+/** Names of the sums that every model must return, because every model is evaluated by its loss. */
 const always: readonly string[] = ["lossSum", "count"];
 
 /**
  * Checks named sums that user code returned.
  *
  * @param needed required names.
- * @throws ModuleError for values that are not scalar tensors, and if a required name is missing.
+ * @throws ModuleError if a value is not a scalar tensor, or if a required name is missing.
  */
 export const requireSums = (
   given: unknown,
@@ -122,8 +122,8 @@ export const requireRatios = (
 };
 
 /**
- * Wraps a user model so that its results are checked when it is traced, once per signature. A missing function is
- * reported by its name, instead of by a later failure.
+ * Wraps a user model so that results are checked when the model is traced, once per signature. A missing function is
+ * reported by name, instead of failing later.
  *
  * @param what name of the model in errors. @param folder folder of the model's files.
  * @throws ModuleError for an invalid model.
@@ -199,7 +199,7 @@ const requireParameters = (params: unknown, what: string): void => {
   );
 };
 
-/** Checks the facts about logits that user code declares. */
+/** Checks the properties of logits that user code declares. */
 const checkedLogitsFacts = (logits: unknown, what: string): LogitsFacts => {
   const ignoreIndex: unknown = isObject(logits) ? logits["ignoreIndex"] : undefined;
   if (!isObject(logits) || (ignoreIndex !== undefined && !Number.isInteger(ignoreIndex)))
@@ -218,7 +218,7 @@ const isShard = (shard: unknown): boolean =>
   Number.isInteger(shard["dim"]) &&
   (shard["dim"] as number) >= 0;
 
-/** Checks the sharding that user code declares. */
+/** Checks the sharding of parameters that user code declares. */
 const checkedSharding = (sharding: unknown, what: string): Sharding => {
   const rule =
     "a list of { axis, dim }, an axis of the mesh and a dimension from 0; an empty list for a parameter that every rank holds whole";

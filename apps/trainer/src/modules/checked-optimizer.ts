@@ -5,12 +5,12 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { requireLike, requireTensors } from "./checked-tree.ts";
 import { callOwn } from "./user-error.ts";
 
-/** State of a user-defined optimizer, with a counter of its updates. */
+/** State of a user-defined optimizer, with a count of the updates. */
 interface OwnState extends ScheduleState {
   readonly state: unknown;
 }
 
-/** Name of a user object in errors, and the folder of its files. */
+/** Name of a user object in error messages, and folder of the object's files. */
 export interface Origin {
   readonly what: string;
   readonly folder: string;
@@ -19,8 +19,8 @@ export interface Origin {
 const inside = <T>({ what, folder }: Origin, name: string, fn: () => T): T => callOwn(`${what}: ${name}`, folder, fn);
 
 /**
- * Wraps a user-defined optimizer so that its trees are checked when it is traced. The wrapper also counts updates in
- * its state, because the reported learning rate depends on the number of updates.
+ * Wraps a user-defined optimizer so that its trees are checked when the optimizer is traced. The wrapper also counts
+ * updates in the state, because the reported learning rate depends on the number of updates.
  *
  * @throws ModuleError for an invalid optimizer.
  */
@@ -81,7 +81,7 @@ export const checkedSchedule = (made: unknown, origin: Origin): Schedule => {
       );
     return resolveSchedule(() => rate, step);
   };
-  // Traced here, so that faults of the schedule are not reported as faults of its callers.
+  // Traced here, so that faults of the schedule are not reported as faults of the code that calls the schedule.
   trace(schedule, [{ dtype: "i32", shape: [] } as never]);
   return schedule;
 };

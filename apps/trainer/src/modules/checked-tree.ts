@@ -2,7 +2,9 @@ import { ModuleError } from "@skein/cli/node";
 import { Tensor, type TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath, sameSpec } from "@skein/tensor-core/backend";
 
-/** Requires that all leaves of a tree from user code are tensors. @throws ModuleError that names a leaf. */
+/**
+ * Requires that all leaves of a tree from user code are tensors. @throws ModuleError that names the first other leaf.
+ */
 export const requireTensors = (tree: unknown, what: string): void => {
   for (const [path, leaf] of leavesByPath<unknown>(tree))
     if (!(leaf instanceof Tensor))
@@ -14,7 +16,7 @@ export const requireTensors = (tree: unknown, what: string): void => {
 /**
  * Requires that a tree from user code has the same paths, shapes and dtypes as another tree.
  *
- * @param like description of the required tree.
+ * @param like description of the expected tree.
  * @throws ModuleError that names the first differing path.
  */
 export const requireLike = (

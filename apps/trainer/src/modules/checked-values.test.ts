@@ -26,7 +26,7 @@ test("a label that is no class of the data is reported with its sample and part"
 test("a label that the model ignores is allowed; any other needs a declaration", () => {
   const ignored = dataOf(recordsOf([0, -100, 2]));
   expect(() => requireLabels(ignored, { ignoreIndex: -100 }, "data")).not.toThrow();
-  expect(() => requireLabels(ignored, undefined, "data")).not.toThrow(); // a custom loss may skip negative labels
+  expect(() => requireLabels(ignored, undefined, "data")).not.toThrow(); // a user-defined loss may skip negative labels
   expect(() => requireLabels(ignored, {}, "data")).toThrow(
     "or if rows with this label should be ignored, use labelledModel(…, { ignoreIndex: -100 })",
   );

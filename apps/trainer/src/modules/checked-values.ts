@@ -16,12 +16,12 @@ import { hostArrayType } from "@skein/tensor-core/backend";
 /** Number of bytes that are checked at a time. */
 const chunkBytes = 2 ** 20;
 
-/** A value of a field that violates a rule, and its position. */
+/** A field value that violates a rule, with its position. */
 interface FoundValue {
   readonly sample: number;
-  /** Index of the value in the sample, one number per dimension. */
+  /** Index of the value in the sample, with one entry per dimension. */
   readonly index: readonly number[];
-  /** Value as stored on the host; for a 16-bit float, its bits. */
+  /** Value as stored on the host. For a 16-bit float, the bits of the float. */
   readonly value: number;
 }
 
@@ -41,7 +41,7 @@ const indexOf = (element: number, shape: readonly number[]): number[] => {
  * Finds the first value of a field, in sample order, that violates a rule. If samples overlap, each byte is checked
  * only once, provided that elements are aligned with the stride.
  *
- * @param breaks whether a value, as stored on the host, violates the rule.
+ * @param breaks returns whether a value, as stored on the host, violates the rule.
  */
 const findValue = (field: Field, count: number, breaks: (value: number) => boolean): FoundValue | undefined => {
   const [each, size] = [sampleBytes(field), bytesPerElement[field.dtype]];
@@ -68,7 +68,7 @@ const findValue = (field: Field, count: number, breaks: (value: number) => boole
 };
 
 /**
- * Whether the exponent bits of a 16-bit float are all ones, as in NaN and infinities.
+ * Returns a function that returns whether all exponent bits of a 16-bit float are one, as in NaN and infinities.
  * @param mask mask of the exponent bits.
  */
 const hasAllOnes = (mask: number) => (bits: number) => (bits & mask) === mask;
@@ -102,7 +102,7 @@ export const requireFinite = ({ count, fields }: Records, what: string): void =>
 
 /**
  * Finds the first value of a field that violates a rule, in the training samples and in the test samples. Samples that
- * stay in files are skipped.
+ * are stored in files are skipped.
  */
 const findInParts = (
   { train, test }: Pick<TrainingData, "train" | "test">,
@@ -111,7 +111,7 @@ const findInParts = (
 ): (readonly [part: "train" | "test", found: FoundValue])[] =>
   (["train", "test"] as const).flatMap((part) => {
     const samples: TrainingSamples = part === "train" ? train : test;
-    // Classes of encoded images are numbered when the images are found, and tokens in files are checked when they are
+    // Classes of encoded images are numbered when the images are found. Tokens in files are checked when the tokens are
     // read.
     if (isStreamed(samples) || isFileWindows(samples) || isEncoded(samples)) return [];
     const field = samples.fields[path];
@@ -121,10 +121,8 @@ const findInParts = (
   });
 
 /**
- * Requires that input tokens of samples in memory are below the vocabulary size of a model, which uses tokens as table
- * indices.
- *
- * Cost: one pass over the inputs.
+ * Requires that the input tokens of samples in memory are smaller than the vocabulary size of a model, because the
+ * model uses tokens as table indices.
  * @throws ModuleError that names the first invalid token and its sample.
  */
 export const requireTokens = (data: Pick<TrainingData, "train" | "test">, vocabulary: number, what: string): void => {
@@ -135,9 +133,9 @@ export const requireTokens = (data: Pick<TrainingData, "train" | "test">, vocabu
 };
 
 /**
- * Requires that labels of samples in memory are classes, bytes or tokens of the data: from 0 to `classes` − 1, or the
- * label that the model ignores. If the model declares no logits, negative labels are accepted, because a user loss may
- * ignore them.
+ * Requires that the labels of samples in memory are classes, bytes or tokens from 0 to `classes` − 1, or the label that
+ * the model ignores. If the model declares no logits, negative labels are accepted, because a user loss may ignore
+ * them.
  *
  * Cost: one pass over the labels.
  * @throws ModuleError that names the first invalid label and its sample.

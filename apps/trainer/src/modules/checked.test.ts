@@ -127,7 +127,7 @@ describe("a user's model", () => {
     inputs: { dtype: "f32", shape: [4, 2] },
     labels: { dtype: "i32", shape: [4] },
   } as unknown as Parameters<typeof net.loss>[2];
-  /** Traces the named function of the model `net`, with some functions replaced by `parts`. */
+  /** Traces the function `name` of the model `net`, with some functions of the model replaced by `parts`. */
   const traced = (parts: object, name: "init" | "loss" | "evaluate", predicts: Prediction = "classes"): void => {
     const model = checkedModel({ ...net, ...parts }, predicts, "model", "/nowhere");
     trace(

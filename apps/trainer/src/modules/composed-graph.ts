@@ -3,8 +3,8 @@ import type { Graph, Traced } from "@skein/tensor-core";
 import { expandCompositions, isUserOperator } from "@skein/tensor-core/backend";
 
 /**
- * Replaces user operators in a graph by their compositions, because operator definitions are functions and cannot be
- * sent to threads.
+ * Replaces user-defined operators in a graph by their compositions, because operator definitions contain functions,
+ * which cannot be sent to threads.
  *
  * @param what name of the function in errors.
  * @throws ModuleError for an operator without a composition.

@@ -6,13 +6,13 @@ import type { TrainingData } from "@skein/step/node";
 const maxConcurrent = 2 ** 30;
 
 /**
- * Computes the SHA-256 of all samples: fields, layouts and bytes, independent of file paths. For encoded samples, the
- * encoded bytes are hashed; for streams, the names of the shards. The augmentation is also hashed.
+ * Computes the SHA-256 of all samples and of the augmentation, independent of file paths. Samples in memory are hashed
+ * with fields, layouts and bytes. Encoded images, token files and streams are hashed by the digests of their files.
  */
 export const dataDigest = ({ train, test, predicts, classes, augmentation }: TrainingData): string => {
   const hash = createHash("sha256");
   if (augmentation !== undefined) hash.update(JSON.stringify(["augmentation", augmentation]));
-  // Windows and their targets share the same bytes, which are hashed only once.
+  // Windows and targets may share bytes, which are hashed only once.
   const written = new Map<ArrayBufferLike, Set<string>>();
   for (const samples of [train, test]) {
     if (isStreamed(samples)) {

@@ -16,7 +16,7 @@ beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "skein-define-"))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let numFiles = 0;
-/** Writes a module with a new file name, because imported modules are cached. */
+/** Writes a module with a new file name, because Node caches imported modules. */
 const moduleFile = (text: string): string => {
   const file = join(folder, `module-${numFiles++}.mjs`);
   writeFileSync(file, text);
@@ -131,7 +131,7 @@ export default defineModel({
     });
     // @ts-expect-error a string is no width
     const wrong = (): unknown => make({} as never, { hidden: "3" });
-    expect(wrong()).toEqual({ hidden: "3" }); // a direct call is not checked by the schema
+    expect(wrong()).toEqual({ hidden: "3" }); // the schema does not check a direct call
   });
 });
 

@@ -20,15 +20,15 @@ import type {
 } from "./factories.ts";
 import type { SchemaOutput, StandardSchema } from "./standard-schema.ts";
 
-/** Job key and schema that a `define…` helper attaches to a factory. */
+/** Job key and options schema that a `define…` helper attaches to a factory. */
 interface Definition {
   readonly key: ModuleKey;
   readonly options: StandardSchema | undefined;
 }
 
 /**
- * Key of the definition in a factory. A shared symbol, so that the definition is found even if the user module has
- * another copy of this file.
+ * Property of a factory with its definition. A shared symbol, so that the definition is found even if the user module
+ * imports another copy of this file.
  */
 const definition: unique symbol = Symbol.for("skein-train.definition") as never;
 
@@ -50,14 +50,14 @@ type AnyOptions = StandardSchema<unknown, Readonly<Record<string, unknown>>>;
 /** Options that a factory receives: the output of its schema. */
 type OptionsOf<Schema extends StandardSchema> = SchemaOutput<Schema> & object;
 
-/** A factory, and the schema of its options. */
+/** A factory, with the schema of its options. */
 export interface Defined<Schema extends StandardSchema, Create> {
   /**
    * Schema for the key `options` next to `file` in the job, from any library that implements Standard Schema. Faults
    * are reported with their line in the job file. Default: options are passed unchanged.
    */
   readonly options?: Schema;
-  /** Factory; may be asynchronous. */
+  /** Factory function, which may be asynchronous. */
   readonly create: Create;
 }
 

@@ -54,7 +54,7 @@ const byElement: Readonly<Record<string, GradientTransformation<never>>> = {
 
 const norm = (gradient: Tensor): Tensor => sqrt(sum(square(gradient)));
 
-/** Optimizers whose update of an entry depends on more than that entry, for a matrix [4, 3] and a vector [5]. */
+/** Optimizers in which the update of an entry depends on other entries, for a matrix [4, 3] and a vector [5]. */
 const byMore: Readonly<Record<string, OwnOptimizer>> = {
   "a norm": plain((gradient) => multiply(gradient, norm(gradient))),
   "a norm above a bound": plain((gradient) => where(greater(norm(gradient), 100), multiply(gradient, 0.5), gradient)),

@@ -16,12 +16,13 @@ import {
 } from "@skein/tensor-core";
 import { formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 
-/** Whether ranks shard parameters, or the optimizer's state. */
+/** Whether ranks shard parameters or the optimizer state. */
 export const sharesOut = ({ zero, ranks, mesh }: Pick<Job, "zero" | "ranks" | "mesh">): boolean =>
   (zero === 1 && ranks > 1) || mesh.expert * mesh.tensor > 1;
 
 /**
- * Requires that a user-defined optimizer declares that it works element by element, which sharding needs.
+ * Requires that a user-defined optimizer declares that it works element by element, because sharding needs this
+ * property.
  * @throws ConfigError.
  */
 export const requireDeclared = ({ elementwise }: OwnOptimizer, { zero, mesh }: Pick<Job, "zero" | "mesh">): void => {
@@ -37,14 +38,14 @@ export const requireDeclared = ({ elementwise }: OwnOptimizer, { zero, mesh }: P
   ]);
 };
 
-/** Maximum size of each dimension of a parameter in the trial. */
+/** Maximum size of each dimension of a parameter in the check. */
 const maxTried = 3;
-/** Number of ranks that shard a parameter in the trial. */
+/** Number of simulated ranks that shard a parameter in the check. */
 const numParts = 2;
-/** Scales of the gradients in the two steps of the trial. */
+/** Scales of the gradients in the two steps of the check. */
 const scales = [1e-3, 1] as const;
 /**
- * Factor of the entries that the other rank of the trial holds. It is so large that a norm or a mean of all entries
+ * Factor of the entries in the slice of the other rank. The factor is so large that a norm or mean over all entries
  * exceeds any bound.
  */
 const otherScale = 1e6;
@@ -56,7 +57,7 @@ const valuesLike = ({ dtype, shape }: TensorSpec, valueAt: (i: number) => number
     dtype,
   );
 
-/** Computes the updates of two steps. */
+/** Returns a function that computes the updates of two steps. */
 const twoSteps = (rule: OwnOptimizer) =>
   evaluate((params: unknown, first: unknown, second: unknown) => {
     const [update, state] = rule.update(first, rule.init(params), { params });
@@ -65,10 +66,11 @@ const twoSteps = (rule: OwnOptimizer) =>
   }, referenceBackend()) as unknown as (...trees: readonly unknown[]) => Promise<readonly unknown[]>;
 
 /**
- * Checks by a trial that an optimizer works element by element, if it declares this property. Two steps on small
- * parameters with these paths and numbers of dimensions must give the same entries as on slices of two ranks,
- * regardless of the values in the other slice. The trial detects norms, means, matrices and shapes, also if they matter
- * only above a bound; it may miss dependencies that occur only for rare values.
+ * Tests whether an optimizer works element by element, if it declares this property. Runs two steps on small
+ * parameters, which have the same paths and numbers of dimensions as `params`, and two steps on a slice of these
+ * parameters. Both must give the same entries, regardless of the values in the other slice. The test detects updates
+ * that depend on norms, means, matrices or shapes, even if the dependency exists only above a bound. Dependencies that
+ * exist only for rare values may be missed.
  *
  * Cost: the reference interpreter on at most 3ᵈ entries of each parameter with d dimensions.
  *
@@ -83,7 +85,7 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
   const paths = leafPaths(small);
   const run = twoSteps(rule);
   for (let part = 0; part < numParts; part++) {
-    /** Returns parameters or gradients with far larger values in the other slices than in this slice. */
+    /** Returns parameters or gradients whose values outside of the tested slice are scaled by `elsewhere`. */
     const tree = (phase: number, scale: number, elsewhere: number): unknown =>
       mapTree(small, (spec: TensorSpec, path) => {
         const each = sliceShape(spec.shape, numParts)?.[0] ?? Infinity;
@@ -122,10 +124,10 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
 };
 
 /**
- * Requires that the whole state of a user-defined optimizer can be assigned to parameters, which checkpoints need if
- * ranks shard parameters or state.
+ * Requires that each tensor in the state of a user-defined optimizer belongs to a parameter. Checkpoints need this
+ * property if ranks shard parameters or state.
  *
- * @param optimizer specs of its state on a rank. @param params specs of the parameters on a rank.
+ * @param optimizer specs of the optimizer state on a rank. @param params specs of the parameters on a rank.
  * @throws ModuleError that names state without a parameter.
  */
 export const requireStateByParameter = (

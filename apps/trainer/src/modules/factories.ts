@@ -35,7 +35,7 @@ export interface OptimizerContext {
    * `scaleByLearningRate(learningRate)`.
    */
   readonly learningRate: Schedule;
-  /** Number of steps of the whole run. */
+  /** Number of steps of the complete run. */
   readonly totalSteps: number;
 }
 
@@ -53,11 +53,11 @@ export type OptimizerFactory<Options extends object = Readonly<Record<string, un
 
 /** Inputs of a schedule factory. */
 export interface ScheduleContext {
-  /** `learningRate.peak` of the job. */
+  /** Peak learning rate, `learningRate.peak` of the job. */
   readonly peak: number;
-  /** `learningRate.final` of the job. */
+  /** Final learning rate, `learningRate.final` of the job. */
   readonly final: number;
-  /** Number of steps of the run after its warm-up. The job itself adds the warm-up. */
+  /** Number of steps of the run after the warm-up. The job adds the warm-up to the schedule. */
   readonly steps: number;
 }
 
@@ -76,15 +76,15 @@ export interface CompressionContext {
 }
 
 /**
- * Export of the module of `compression: { kind: module, file }`: creates a codec, whose payloads are added or gathered
- * as the codec declares, or an aggregator, which performs the whole exchange.
+ * Export of the module of `compression: { kind: module, file }`: creates a codec or an aggregator. The payloads of a
+ * codec are added or gathered, as the codec declares. An aggregator performs the complete exchange.
  */
 export type CompressionFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   context: CompressionContext,
   options: Options,
 ) => Aggregator | Codec | Promise<Aggregator | Codec>;
 
-/** Inputs of a user-defined metric: a batch of held-out samples, and the model's outputs. */
+/** Inputs of a user-defined metric: a batch of held-out samples, and the model's outputs for the batch. */
 export interface Judged<Batch = LabelledBatch, Outputs = Tensor> {
   /** Result of the model's `apply` for the inputs: f32 `[B, …, classes]` for classifiers, any tree for other models. */
   readonly logits: Outputs;
@@ -94,13 +94,13 @@ export interface Judged<Batch = LabelledBatch, Outputs = Tensor> {
 /** Metrics for evaluation, in addition to the metrics of the model. */
 export interface OwnMetrics<Of = Judged> {
   /**
-   * Returns numbers for each row of a batch, by name: `[B]` or `[B, …]` of any dtype. Masked rows are excluded;
-   * unmasked rows are summed over all batches and ranks. Traced.
+   * Returns numbers per row of a batch, by name, with shape `[B]` or `[B, …]` and any dtype. Unmasked rows are summed
+   * over all batches and ranks; masked rows are excluded. This function is traced.
    */
   rows(judged: Of): Readonly<Record<string, Tensor>>;
   /**
-   * Metrics, each a ratio of two sums: sums from `rows`, and sums from the model (`count`, `lossSum`, `correct` for
-   * classifiers, and sums that your model adds).
+   * Metrics by name. Each metric is a ratio of two sums. The sums are computed by `rows` or by the model (`count`,
+   * `lossSum`, `correct` for classifiers, and sums that your model adds).
    */
   readonly metrics: Readonly<Record<string, Ratio>>;
 }
@@ -118,21 +118,21 @@ export interface RunControl {
 }
 
 /**
- * Functions that are called on events of a run, in the process that keeps the run's record. A returned promise is
- * awaited before the next call, but not before the next step. If `onStep` is slower than steps, the newest 1000 events
- * are kept, older events are dropped, and the number of dropped events is reported at the end. All other events are
- * delivered. If a function throws, the run stops after the current step, and is saved.
+ * Functions that are called on events of a run, in the process that records the run. If a function returns a promise,
+ * the next call waits for the promise, but the next step does not. If `onStep` is slower than steps, the newest 1000
+ * events are kept, older events are dropped, and the number of dropped events is reported at the end. All other events
+ * are delivered. If a function throws, the run stops after the current step and saves.
  */
 export interface Callbacks {
   onStart?(event: StartEvent): void | Promise<void>;
   onStep?(event: StepEvent): void | Promise<void>;
   onEvaluation?(event: EvaluationEvent): void | Promise<void>;
   onCheckpoint?(event: CheckpointEvent): void | Promise<void>;
-  /** Called at the end of the run, which waits for this call and for all earlier calls. */
+  /** Called at the end of the run. The run waits for this call and for all earlier calls. */
   onEnd?(event: EndEvent): void | Promise<void>;
   /**
-   * Maximum seconds that the end of a run waits for each call that does not return. After this time, the run ends with
-   * an error that names the call. Infinity: no limit. Default: 600.
+   * Maximum time, in seconds, that the end of a run waits for a call that does not return. After this time, the run
+   * ends with an error that names the call. Infinity: no limit. Default: 600.
    */
   readonly patienceSeconds?: number;
 }

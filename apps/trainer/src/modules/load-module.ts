@@ -13,12 +13,12 @@ import { locationOf, userError } from "./user-error.ts";
 /** A function that a user module exports. */
 type Factory = (...args: readonly unknown[]) => unknown;
 
-/** Returns the name of a module in errors. */
+/** Returns the name of a module for error messages. */
 export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): string => `${key}.file ${file}`;
 
 /**
  * Requires that a module file is a regular file, because Node would wait for the writer of a pipe. A missing file is
- * accepted here, because the import reports it. @throws ModuleError.
+ * accepted, because the import reports missing files. @throws ModuleError.
  */
 const requireSource = (key: ModuleKey, file: string): void => {
   if (!fs.existsSync(file)) return;
@@ -30,9 +30,7 @@ const requireSource = (key: ModuleKey, file: string): void => {
   fs.closeSync(openCheckedFile(fs, file, rules).file);
 };
 
-/**
- * Name of the environment variable that forbids a process, its threads and its child processes to load modules of jobs.
- */
+/** Environment variable with which a process, its threads and its child processes refuse to load modules of jobs. */
 export const noModulesVariable = "SKEIN_NO_MODULES";
 
 /** Whether this process refuses to load modules of jobs. */
@@ -85,7 +83,8 @@ type OptionsOutcome =
   | { readonly issues: readonly SchemaIssue[] };
 
 /**
- * Validates the options of a job with the schema of a factory, if it has one. @throws ModuleError if the schema throws.
+ * Validates the options of a job with the schema of a factory, if the factory has a schema. @throws ModuleError if the
+ * schema throws.
  */
 const checkedOptions = async (factory: Factory, options: ModuleJob["options"], what: string, folder: string) => {
   const schema = definitionOf(factory)?.options;
@@ -98,7 +97,7 @@ const checkedOptions = async (factory: Factory, options: ModuleJob["options"], w
   }
 };
 
-/** Returns the value of an option in a job; undefined if the job does not set it. */
+/** Returns the value of an option in a job. Undefined if the job does not set the option. */
 const valueAt = (options: unknown, keys: readonly string[]): unknown =>
   keys.reduce<unknown>((value, key) => (value as Readonly<Record<string, unknown>> | undefined | null)?.[key], options);
 
@@ -136,7 +135,8 @@ export const requireOptions = async (
 /**
  * Calls a module's factory with `args` followed by the job's options, and awaits the result.
  *
- * @throws ModuleError for its exceptions, ConfigError for options that its schema rejects.
+ * @throws ModuleError if the module cannot be loaded or its factory throws; ConfigError for options that the schema
+ * rejects.
  */
 export const makeOwn = async (key: ModuleKey, module: ModuleJob, ...args: readonly unknown[]): Promise<unknown> => {
   const factory = await loadModule(key, module);

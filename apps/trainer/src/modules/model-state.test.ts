@@ -27,7 +27,7 @@ interface Seen {
   readonly key: Tensor;
 }
 
-/** Returns a model whose state `seen` is replaced by the result of `next`. */
+/** Returns a model in which each step replaces the state `seen` by the result of `next`. */
 const modelOf = (dtype: DType, next: (seen: Seen) => Tensor): AnyModel =>
   ({
     init: () => ({ params: { w: full([], 1) }, state: { figures: { seen: full([], 0, dtype) }, mean: full([], 0) } }),

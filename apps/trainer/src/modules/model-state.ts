@@ -5,12 +5,12 @@ import { type Graph, leafPaths } from "@skein/tensor-core";
 import { formatSpec, isHalf, operators, specOf } from "@skein/tensor-core/backend";
 import type { TracedModel } from "./traced-model.ts";
 
-/** Cause of values that differ between ranks, or between parts of a batch, at the beginning of a step. */
+/** Reason why a value differs between ranks, or between parts of a batch. */
 type Source = "the samples" | "the random key" | "the number of its rank";
 
 /**
- * Returns, for each node that depends on values that differ between ranks, one cause of the difference. A collective
- * along all ranks makes such values equal.
+ * Returns a reason for each node whose value differs between ranks; undefined for all other nodes. A collective over
+ * all ranks makes values equal.
  */
 const ownSources = (
   graph: Graph,
@@ -31,13 +31,13 @@ const ownSources = (
 };
 
 /**
- * Requires that a model has no state that would differ between ranks. After a step, ranks average f32 state. All other
- * state must be equal on all ranks, so it may depend neither on the samples nor on the random key. State must not be
- * f16 or bf16.
+ * Requires that the state of a model does not differ between ranks. After each step, f32 state is averaged over ranks.
+ * State of other dtypes must be equal on all ranks, so it must not depend on the samples or on the random key. State
+ * must not be f16 or bf16.
  *
  * @param what name of the model in errors.
- * @throws ModuleError for a 16-bit leaf, and for a leaf that is not f32 and depends on values that differ between
- * ranks, or between parts of a batch.
+ * @throws ModuleError if a leaf is f16 or bf16, or if a leaf of another dtype than f32 depends on values that differ
+ * between ranks or between parts of a batch.
  */
 export const requireSharedState = (
   { init, loss }: Pick<TracedModel, "init" | "loss">,
@@ -46,7 +46,7 @@ export const requireSharedState = (
 ): void => {
   const [parts, accumulate] = [numBatchParts(job), job.accumulate ?? 1];
   const { graph } = loss.value;
-  // Graph inputs are parameters and state, then the leaves of the batch, then the key.
+  // The order of graph inputs is: parameters and state, leaves of the batch, random key.
   const own = graph.inputs.slice(init.graph.outputs.length);
   const sourceOf = new Map(
     own.map((node, i): [number, Source] => [node, i < own.length - 1 ? "the samples" : "the random key"]),

@@ -4,7 +4,7 @@ import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sha256 } from "@skein/cli/node";
 
-/** URLs of the files that each user module imports by relative or absolute path, by the URL of the module. */
+/** URLs of the files that each user module imports by relative or absolute path, by URL of the module. */
 const importsOf = new Map<string, Set<string>>();
 
 const isPath = (specifier: string): boolean => /^(?:\.{0,2}\/|file:)/.test(specifier);
@@ -14,9 +14,9 @@ const isOurs = (specifier: string): boolean => /^(?:@skein\/|skein-train(?:\/|$)
 let watching = false;
 
 /**
- * Tracks the imports of user modules, starting at `entry`. The tracked files determine the content digest. Imports of
- * Skein packages are resolved to the copy that this program uses, because two copies of the graph code would not
- * recognize each other's tensors.
+ * Tracks the imports of user modules, starting at `entry`, because the content digest covers imported files. Imports of
+ * Skein packages are resolved to the copy that this program uses, because a second copy would not recognize tensors of
+ * this copy.
  */
 const watchFrom = (entry: string): void => {
   if (!importsOf.has(entry)) importsOf.set(entry, new Set());
@@ -30,7 +30,7 @@ const watchFrom = (entry: string): void => {
         try {
           return next(specifier, { ...context, parentURL: import.meta.url });
         } catch {
-          return next(specifier, context); // a Skein package that this program does not use
+          return next(specifier, context); // this program does not use the Skein package
         }
       }
       const resolved = next(specifier, context);
@@ -44,8 +44,8 @@ const watchFrom = (entry: string): void => {
 };
 
 /**
- * Imports a user module.
- * @param url URL of its file. @returns the exports of the module.
+ * Imports a user module and tracks its imports.
+ * @param url URL of the module file. @returns the exports of the module.
  */
 export const importWatched = async (url: string): Promise<Readonly<Record<string, unknown>>> => {
   watchFrom(url);
@@ -53,7 +53,8 @@ export const importWatched = async (url: string): Promise<Readonly<Record<string
 };
 
 /**
- * Returns the paths of a user module and of its known imports by path, even if the import failed.
+ * Returns the paths of a user module and of the files that it imports by path, as far as they are known if the import
+ * failed.
  *
  * @param url URL of the module file.
  */
@@ -64,8 +65,8 @@ export const watchedFiles = (url: string): string[] => {
 };
 
 /**
- * Computes the SHA-256 of the contents of an imported module and of its imports by path, independent of the folder.
- * Packages and later dynamic imports are not included.
+ * Computes the SHA-256 of an imported module together with the files that it imports by path. The result does not
+ * depend on the folder. Packages and later dynamic imports are not included.
  */
 export const contentDigest = (url: string): string => {
   const folder = dirname(fileURLToPath(url));

@@ -15,8 +15,8 @@ import { callOwn } from "./user-error.ts";
 /**
  * Adds user-defined metrics to a model.
  *
- * @param what name of the module in errors. @param folder folder of its files.
- * @throws ModuleError for invalid metrics, or if a name hides a sum of the model.
+ * @param what name of the module in errors. @param folder folder of the module's files.
+ * @throws ModuleError for invalid metrics, or if a sum has the name of a sum of the model.
  */
 export const withMetrics = (model: AnyModel, made: unknown, what: string, folder: string): AnyModel => {
   const own = checkedMetrics(made, what);
@@ -58,9 +58,10 @@ export const withMetrics = (model: AnyModel, made: unknown, what: string, folder
 };
 
 /**
- * Adds the user-defined metrics of a job to a model, if the job has any.
+ * Adds the user-defined metrics of a job to a model. Returns the model unchanged if the job has no user-defined
+ * metrics.
  *
- * @param program objects that a program passed, if the job uses them.
+ * @param program objects that a program passed, if the job uses objects of the program.
  * @throws ModuleError.
  */
 export const withOwnMetrics = async (

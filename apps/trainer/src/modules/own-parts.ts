@@ -15,7 +15,7 @@ const originOf = (key: ModuleKey, module: ModuleJob): Origin => ({
 
 /**
  * Loads the user-defined parts of a training step from modules of the job, or uses the parts that a program passed.
- * Returns an empty object if the job has none.
+ * Returns an empty object if the job has no user-defined parts.
  *
  * @throws ModuleError, ConfigError for options that a module rejects.
  */

@@ -6,10 +6,10 @@ import { userError } from "./user-error.ts";
 
 type Factory = (...args: readonly unknown[]) => unknown;
 
-/** Returns the name of a program's object in errors. */
+/** Returns the name of a program's object for error messages. */
 export const givenName = (key: ModuleKey): string => `train(): ${key}`;
 
-/** Returns the options of a factory that is called without options: the defaults of its schema. */
+/** Returns the default options of a factory, as defined by the factory's schema. */
 const defaultsOf = async (key: ModuleKey, factory: Factory): Promise<unknown> => {
   const schema = definitionOf(factory)?.options;
   if (schema === undefined) return {};
@@ -27,8 +27,7 @@ const defaultsOf = async (key: ModuleKey, factory: Factory): Promise<unknown> =>
  * Returns an object that a program passed: the object itself, or the result of its factory, called with `args` and
  * default options.
  *
- * @throws ModuleError for a factory of another key, and for exceptions of a factory; ConfigError if the factory needs
- * options.
+ * @throws ModuleError if the factory belongs to another job key or throws; ConfigError if the factory needs options.
  */
 export const givenObject = async (key: ModuleKey, given: unknown, ...args: readonly unknown[]): Promise<unknown> => {
   if (typeof given !== "function") return given;
@@ -46,11 +45,11 @@ export const givenObject = async (key: ModuleKey, given: unknown, ...args: reado
   }
 };
 
-/** Whether a program passed an object or a factory, not a name or a module. */
+/** Whether a program passed an object or a factory, instead of a name or a module. */
 export const isGivenObject = (part: unknown): part is object =>
   typeof part === "function" || (typeof part === "object" && part !== null && !("kind" in part));
 
-/** Throws a ConfigError which says that only the program can provide this object. */
+/** Throws a ConfigError that says that only the program can provide an object. */
 export const failWithoutProgram = (key: ModuleKey): never => {
   throw new ConfigError([
     `${key}: it was given by a program, and only that program can give it again; call train() there with the same output folder and resume: true`,

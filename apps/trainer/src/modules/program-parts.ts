@@ -11,7 +11,7 @@ import { checkedMetrics } from "./checked-metrics.ts";
 import { definitionOf } from "./define.ts";
 import { recorded, type Recording, replayed, type TracedFunction } from "./recordings.ts";
 
-/** Job keys whose value can be an object of the program that ranks receive as graphs. */
+/** Job keys whose values may be objects of the program. Ranks receive these objects as graphs. */
 export const partKeys = ["learningRate.schedule", "optimizer", "compression", "metrics"] as const;
 
 type PartKey = (typeof partKeys)[number];
@@ -19,7 +19,7 @@ type PartKey = (typeof partKeys)[number];
 /** Objects and factories that a program passed, by job key. */
 export type ProgramObjects = Readonly<Partial<Record<PartKey, unknown>>>;
 
-/** Functions that create the parts of a job whose kind is `program`, from the program's objects or from recordings. */
+/** Functions that create the parts of a job with `kind: program`, from objects of the program or from recordings. */
 export interface ProgramParts {
   schedule(context: ScheduleContext): Promise<Schedule>;
   optimizer(context: OptimizerContext): Promise<OwnOptimizer>;
@@ -27,13 +27,15 @@ export interface ProgramParts {
   metrics(task: Task): Promise<OwnMetrics>;
 }
 
-/** Parts that a program passed, and their recordings. */
+/** Parts that a program passed, with recordings of their functions. */
 export interface GivenParts {
   readonly parts: ProgramParts;
   readonly recordings: PartRecordings;
 }
 
-/** Plain data about the schedule, optimizer, compression and metrics of a program, in addition to their graphs. */
+/**
+ * Properties of a program's schedule, optimizer, compression and metrics that are not in their graphs, as plain data.
+ */
 interface Facts {
   rate?: number;
   elementwise?: boolean;
@@ -41,7 +43,10 @@ interface Facts {
   ratios?: OwnMetrics["metrics"];
 }
 
-/** Parts of a program as plain data for the threads of ranks: graphs of their functions, by part and function name. */
+/**
+ * Parts of a program as plain data, which can be sent to the threads of ranks: graphs of their functions, by part and
+ * function name.
+ */
 export interface PartRecordings {
   readonly functions: Readonly<Record<FunctionName, Recording>>;
   /** Number of bytes that a compression sends, by bucket and number of ranks. */
@@ -68,7 +73,7 @@ const noRecordings = (): PartRecordings => ({
 
 const originOf = (key: ModuleKey): Origin => ({ what: givenName(key), folder: process.cwd() });
 
-/** Functions of a program's parts, looked up by name. */
+/** Functions of a program's parts, by name. */
 interface Functions {
   readonly call: (name: FunctionName) => TracedFunction;
   readonly bytesSent: Aggregator["bytesSent"];
@@ -103,7 +108,10 @@ const metricsOf = ({ ratios }: Facts, { call }: Functions): OwnMetrics => ({
   metrics: ratios!,
 });
 
-/** Creates parts from recordings. The contexts of factories are already contained in the graphs. */
+/**
+ * Creates parts from recordings. The contexts of the factories are not needed, because the graphs were traced with
+ * them.
+ */
 export const partsOfRecordings = ({ functions, bytesSent, facts }: PartRecordings): ProgramParts => {
   const known: Functions = {
     call: (name) => replayed(functions[name], `train(): ${name}`),
@@ -119,15 +127,15 @@ export const partsOfRecordings = ({ functions, bytesSent, facts }: PartRecording
 
 const bytesKey = (bucket: Bucket, worldSize: number): string => JSON.stringify([bucket.tensors, worldSize]);
 
-/** Returns a function that calls a factory at most once, and shares its result. */
+/** Returns a function that calls a factory at most once, and then returns the same result. */
 const once = <Context, Part>(make: (context: Context) => Promise<Part>): ((context: Context) => Promise<Part>) => {
   let made: Promise<Part> | undefined;
   return (context) => (made ??= make(context));
 };
 
 /**
- * Creates parts from a program's objects and records their functions as they are called. Tracing a step with these
- * parts completes the recordings.
+ * Creates parts from a program's objects, and records each function when it is called. The recordings are complete when
+ * a step with these parts has been traced.
  */
 export const partsOfObjects = (objects: ProgramObjects, mesh: Mesh): GivenParts => {
   const recordings = noRecordings();
@@ -147,7 +155,7 @@ export const partsOfObjects = (objects: ProgramObjects, mesh: Mesh): GivenParts 
     schedule: once(async (context) => {
       const key = "learningRate.schedule";
       const given = objects[key];
-      // A plain function is used as a schedule, not called as a factory, like built-in schedules.
+      // A function without definition is a schedule, not a factory, like built-in schedules.
       const made =
         typeof given === "function" && definitionOf(given) !== undefined ? await objectOf(key, context) : given;
       const schedule = checkedSchedule(made, originOf(key));
@@ -186,7 +194,7 @@ export const partsOfObjects = (objects: ProgramObjects, mesh: Mesh): GivenParts 
   return { parts, recordings };
 };
 
-/** Computes the SHA-256 of the recordings of a part. */
+/** Computes the SHA-256 of the recordings of a part, which identifies the part. */
 export const partDigest = (key: PartKey, { functions, facts }: PartRecordings): string =>
   sha256(
     JSON.stringify([

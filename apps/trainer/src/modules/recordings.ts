@@ -12,12 +12,12 @@ import { formatSpec, replay } from "@skein/tensor-core/backend";
 import { composed } from "./composed-graph.ts";
 
 /**
- * A traced function of a program as plain data: the function's graph for each signature with which it was called. The
- * function itself cannot be sent to the threads of ranks, but its recording can, and computes the same results.
+ * Recording of a traced function: graph and outputs for each signature with which the function was called. Unlike the
+ * function, its recording can be sent to the threads of ranks, where it computes the same results.
  */
 export type Recording = Map<string, Pick<Traced, "graph" | "outputs">>;
 
-/** A function of trees of tensors, and of other values (`extra`) that determine its graph. */
+/** A function of trees of tensors. Its graph also depends on `extra`, which contains other values. */
 export type TracedFunction = (args: readonly unknown[], extra?: unknown) => unknown;
 
 const signatureOf = (args: readonly unknown[], extra: unknown): string => {
@@ -26,7 +26,7 @@ const signatureOf = (args: readonly unknown[], extra: unknown): string => {
 };
 
 /**
- * Returns a function that replays a recording within a running trace, as ranks do.
+ * Returns a function that replays a recording within a trace in progress, as ranks do.
  *
  * @param what name of the function in errors.
  * @throws ModuleError for a signature that was not recorded.
@@ -44,10 +44,10 @@ export const replayed =
   };
 
 /**
- * Returns a function that records each new graph of `fn`, and returns the replayed result.
+ * Returns a function that records a graph of `fn` for each new signature, and returns the result of the replayed graph.
  *
- * @param mesh mesh with the axes of collectives in the function. The function must not depend on the coordinates of a
- * rank.
+ * @param mesh mesh with the axes along which the function communicates. The function must not depend on the coordinates
+ * of a rank.
  */
 export const recorded =
   (

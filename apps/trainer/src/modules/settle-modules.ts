@@ -20,7 +20,8 @@ export const settleModules = async (
   requireTrusted(job);
   for (const [key, module] of modulesOf(job))
     await requireOptions(key, module, await loadModule(key, module), locationOf);
-  // Keys are in the order of the schema, so that a job that is read again has the same text, which is hashed.
+  // Keys must be in the order of the schema, because the job is hashed as text, and reading the job again restores this
+  // order.
   return withModules(job, ({ kind, file, export: name, options, digest: _, ...others }) => ({
     kind,
     file,

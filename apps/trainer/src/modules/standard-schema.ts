@@ -6,10 +6,10 @@
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
-    /** Name of the library. */
+    /** Name of the schema library. */
     readonly vendor: string;
     readonly validate: (value: unknown) => Validated<Output> | Promise<Validated<Output>>;
-    /** Types of input and output. Never set at run time. */
+    /** Types of input and output. This property is never set at run time. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
 }
@@ -22,7 +22,7 @@ type Validated<Output> =
 /** A fault that a schema reports. */
 export interface SchemaIssue {
   readonly message: string;
-  /** Path from the validated value to the fault, as keys or as objects that contain a key. */
+  /** Path from the validated value to the fault. Each element is a key or an object that contains a key. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 

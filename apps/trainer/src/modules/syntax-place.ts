@@ -12,8 +12,8 @@ const locationIn = (file: string): Promise<string | undefined> =>
   });
 
 /**
- * Finds the location of the first syntax error in some files. Node reports the location of a syntax error only when the
- * error ends a process, so a second process checks the files.
+ * Finds the location of the first syntax error in some files. Node reports the location only if the error ends a
+ * process, so a separate process checks the files.
  *
  * @returns file and line, such as `/mine/model.js:3`; undefined if Node reports no location.
  */

@@ -35,44 +35,45 @@ import { isUserOperator, replay } from "@skein/tensor-core/backend";
 import { requireLogits } from "./checked-logits.ts";
 import { composed } from "./composed-graph.ts";
 
-/** A loss function as graphs. */
+/** A loss function, traced as graphs. */
 interface TracedLoss {
-  /** Graph that returns `LossTensors`. */
+  /** Graph of the loss function, which returns `LossTensors`. */
   readonly value: Traced;
   /**
-   * Graph from the arguments of the loss and the cotangents of its terms to the gradients of the parameters. Absent:
-   * the loss has no user-defined derivatives, so its gradients are derived from `value`.
+   * Graph that computes the gradients of the parameters, from the arguments of the loss and the cotangents of its
+   * terms. Absent: the loss has no user-defined derivatives, so gradients are derived from `value`.
    */
   readonly pullback?: Traced;
 }
 
 /**
- * A model as plain data: the graphs of its functions, for the shapes of one job. Functions of a program cannot be sent
- * to the threads of its ranks, but these graphs can, and compute the same results.
+ * A model as plain data: the graphs of its functions, for the shapes of one job. Unlike functions of a program, these
+ * graphs can be sent to the threads of ranks, where they compute the same results.
  */
 export interface TracedModel {
   readonly init: Traced;
   readonly loss: TracedLoss;
   /**
-   * Loss of a batch part that receives the state of the whole batch. Absent: batches of the job have no parts, or the
-   * model does not need that state.
+   * Loss of a part of a batch, computed with the state after the whole batch. Absent: batches have no parts, or the
+   * model does not need this state.
    */
   readonly lossOfPart?: TracedLoss;
   /**
-   * State after one more part of a batch, computed from `MicrobatchStates`. Absent: the model does not combine states.
+   * Graph that computes the state after one more part of a batch, from `MicrobatchStates`. Absent: the model does not
+   * combine states.
    */
   readonly joinParts?: Traced;
   readonly evaluate: Traced;
   /**
-   * Outputs of one held-out sample, computed from parameters, state and inputs. Absent: the job shows no samples, or
-   * the model is sharded over ranks.
+   * Graph that computes the outputs for a held-out sample, from parameters, state and inputs. Absent: the job shows no
+   * samples, or the model is sharded over ranks.
    */
   readonly outputs?: Traced;
   readonly logits?: LogitsFacts;
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
-/** Tensors that a loss returns, grouped by whether gradients flow through them. */
+/** Tensors that a loss returns. Gradients flow only through `terms`. */
 interface LossTensors {
   /** Mean loss, or the sum and the auxiliary terms from which the loss is computed. */
   readonly terms: { readonly loss: Tensor } | Pick<LossSum, "sum" | "auxiliary">;
@@ -102,10 +103,10 @@ const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolea
   marked || graph.nodes.some(({ op }) => isUserOperator(op));
 
 /**
- * Traces a model for each rank's part of a job's batches.
+ * Traces the functions of a model. The shapes of batches are those of a rank's part of the batch.
  *
- * @throws errors of the model's functions; ConfigError if the loss contradicts the job, or if the samples that the job
- * requests cannot be shown.
+ * @throws errors of the model's functions; ConfigError if the loss does not match the job, or if the samples that the
+ * job requests cannot be shown.
  */
 export const traceModel = (
   plain: AnyModel,
@@ -124,7 +125,7 @@ export const traceModel = (
   const numParts = job.accumulate ?? 1;
   /**
    * Traces the loss.
-   * @param whole state of the whole batch; empty if the loss does not receive it.
+   * @param whole state of the whole batch. Empty if the loss has no such input.
    */
   const traceLoss = (...whole: readonly unknown[]): TracedLoss => {
     const lossOf = (...[own, modelState, batch, fresh, known]: LossArguments): LossTensors =>
@@ -179,8 +180,8 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
   unflattenTree<Result>(outputs, replay(graph, flattenTree<Tensor>(args).leaves));
 
 /**
- * Builds a model from traced graphs, for batches of the job's shapes. Training calls `loss` and `evaluate`; `apply` is
- * used only to show samples, one at a time.
+ * Builds a model from traced graphs, for batches with the shapes of the job. Training uses `loss` and `evaluate`.
+ * `apply` is used only to show samples, one sample at a time.
  */
 export const modelOf = ({
   init,
@@ -192,7 +193,7 @@ export const modelOf = ({
   logits,
   metrics,
 }: TracedModel): AnyModel => {
-  // Nodes that the pullback shares with the loss are computed only once, because equal nodes are merged.
+  // Nodes that the pullback and the loss have in common are computed only once, because equal nodes are merged.
   const differentiable = ({ value, pullback }: TracedLoss): ((...args: LossArguments) => LossTensors) => {
     const lossOf = (...args: LossArguments): LossTensors => call(value, ...args);
     return pullback === undefined

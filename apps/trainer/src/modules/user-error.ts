@@ -3,12 +3,12 @@ import { fileURLToPath } from "node:url";
 import { ModuleError } from "@skein/cli/node";
 import { SkeinError } from "@skein/tensor-core";
 
-/** Folder of this program. It may be inside a user's folder: under `node_modules`, or during development. */
+/** Folder of this program. A user's folder may contain this folder, under `node_modules` or during development. */
 const ownFolder = dirname(fileURLToPath(import.meta.url));
 
 /**
- * Returns the first location in a stack trace that is in the user's own files, because the innermost frames may be in
- * this program or in Node.
+ * Returns the location of the innermost stack frame that is in a file of the user. Frames further inside may be in this
+ * program or in Node.
  */
 export const locationOf = (error: Error, folder: string): string | undefined => {
   const frame = error.stack
@@ -23,14 +23,14 @@ export const locationOf = (error: Error, folder: string): string | undefined => 
  *
  * @param what name of the module and its function, such as `model.file my-model.ts: init`.
  * @param folder folder of the user's files.
- * @param at location that is used if the stack contains none.
+ * @param at location to use if the stack contains no location in the user's files.
  */
 export const userError = (error: unknown, what: string, folder: string, at?: string): SkeinError => {
   const known = error instanceof Error ? error : new Error(String(error));
   const found = locationOf(known, folder) ?? at;
   const locationText = found === undefined ? "" : ` (at ${found})`;
   if (known instanceof SkeinError) {
-    const [rule, location] = known.message.split("\n    at "); // a shape mismatch names its location
+    const [rule, location] = known.message.split("\n    at "); // a shape mismatch contains its location
     const hasLocation = location !== undefined && (locationText === "" || !location.includes("/node_modules/"));
     const named = new SkeinError(
       known.kind,
@@ -48,7 +48,7 @@ export const userError = (error: unknown, what: string, folder: string, at?: str
   });
 };
 
-/** Calls user code. @throws its exception, converted by `userError`. */
+/** Calls user code. @throws the exception of the user code, converted by `userError`. */
 export const callOwn = <Result>(what: string, folder: string, fn: () => Result): Result => {
   try {
     return fn();

@@ -6,14 +6,14 @@ import { provenanceFile, type SavedStart, savedStarts } from "@skein/run-files/n
 import { readJob } from "../job-file/load-job.ts";
 import { jobFile, recordedJob } from "./output-folder.ts";
 
-/** Finds the first start of a run by `skein-train run`, and the job file named in its command. */
+/** Finds the first start of a run with `skein-train run`, and the job file in this command. */
 const startOf = (output: string): { readonly file: string; readonly start: SavedStart } | undefined => {
   const start = savedStarts(join(output, provenanceFile)).find(({ command }) => command?.[0] === "run");
   const named = start?.command?.slice(1).find((word) => /\.(ya?ml|json)$/.test(word) && !word.includes("="));
   return named === undefined ? undefined : { file: resolve(start?.folder ?? ".", named), start: start! };
 };
 
-/** Job keys set by a command, with `--set key=value` or with an option of the same name. */
+/** Returns the job keys that a command sets, with `--set key=value` or with an option of the same name. */
 const keysIn = (command: readonly string[]): readonly string[] =>
   command.flatMap((word) => {
     const [, option] = /^--([a-z][\w-]*)(?:=|$)/.exec(word) ?? [];
@@ -23,8 +23,8 @@ const keysIn = (command: readonly string[]): readonly string[] =>
 
 /**
  * Returns a line for the user if the job file was edited after the run began and now differs from the job of the run,
- * because a resumed run uses its own copy. Settings given in the command, and settings chosen when a run begins, are
- * not compared. Undefined: no difference.
+ * because a resumed run uses the copy in its folder. Settings given in the command, and settings that are chosen when a
+ * run begins, are not compared. Undefined: the file was not edited, or the jobs are equal.
  */
 export const editedJobLine = (output: string): string | undefined => {
   const found = startOf(output);

@@ -6,11 +6,11 @@ import { findRuns, metricsFile, readRunFiles, stateOf } from "@skein/run-files/n
 import { jobFile } from "./output-folder.ts";
 
 /**
- * Finds a run: `folder` itself if it contains a run, otherwise the most recently written run below it. Returns `folder`
- * if there is no run.
+ * Returns the folder of a run: `folder` if it contains a run, otherwise the most recently written run below `folder`.
+ * Returns `folder` if no run is found.
  *
- * @throws ConfigError if the run was found below `folder` and is still training, because two programs would write to
- * the folder of the run.
+ * @throws ConfigError if the run was found below `folder` and is still training, because two programs would then write
+ * to the folder of the run.
  */
 export const newestRun = async (folder: string): Promise<string> => {
   const holdsJob = (path: string): boolean => existsSync(join(path, jobFile));

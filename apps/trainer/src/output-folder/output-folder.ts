@@ -21,7 +21,10 @@ export { jobFile, summaryFile };
 /** Output folder of a new run. */
 export interface ClaimedFolder {
   readonly path: string;
-  /** Folders that were created for `path`, outermost first. If `path` is among them, only this run uses the folder. */
+  /**
+   * Folders that were created for `path`, outermost first. Contains `path` if the folder is new, so that no other run
+   * uses it.
+   */
   readonly made: readonly string[];
 }
 
@@ -35,7 +38,10 @@ export const requireOutput = (output: string): void =>
     folders: [checkpointsFolder("")],
   });
 
-/** @throws ConfigError if the folder already contains a run. */
+/**
+ * Requires that a folder does not contain a run. @throws ConfigError.
+ * @throws ConfigError if the folder already contains a run.
+ */
 export const requireNoRun = (asked: string): void => {
   if (existsSync(join(asked, jobFile)))
     throw new ConfigError([
@@ -66,7 +72,7 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
   for (let number = 1; ; number++) {
     const path = join("runs", name, String(number));
     try {
-      mkdirSync(path); // fails if another run has just created this folder, so that two runs never share it
+      mkdirSync(path); // fails if another run has just created this folder, so that no two runs share a folder
       return { path, made: [...above, path] };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
@@ -77,7 +83,7 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
 };
 
 /**
- * Creates the output folder of a run, or reuses it if the run was started earlier with the same command.
+ * Creates the output folder of a run, or reuses the folder if the same command was started before.
  *
  * @throws ConfigError if no folder is given.
  */
@@ -89,8 +95,8 @@ export const reclaimOutput = (name: string, asked: string | undefined): ClaimedF
 };
 
 /**
- * Undoes `claimOutput` and `saveJob` if a run failed before its first step. Files that were in the folder before are
- * kept.
+ * Undoes `claimOutput` and `saveJob` if a run failed before its first step. Files that were in the folder before the
+ * run are not removed.
  */
 export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
   const metrics = join(path, metricsFile);
@@ -104,8 +110,8 @@ export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
 };
 
 /**
- * Saves the job in its output folder, with all defaults filled in, so that a resumed run does not depend on later
- * defaults.
+ * Saves the job in its output folder, including all defaults, so that a resumed run does not depend on defaults of
+ * later versions.
  *
  * @throws ConfigError if the job is too long to be read again.
  */
@@ -130,14 +136,14 @@ const jobPathIn = (output: string): string => {
 };
 
 /**
- * Loads the job of a run that is to be resumed, with the current contents of the job's files. @throws CheckpointError,
+ * Loads the job of a run to resume, with the current contents of the files that the job names. @throws CheckpointError,
  * ModuleError.
  */
 export const savedJob = async (output: string, overrides: readonly Override[]): Promise<Job> =>
   loadJob(jobPathIn(output), overrides);
 
 /**
- * Reads the job of a run as recorded when the run began, for commands that only read. @throws CheckpointError,
- * ConfigError.
+ * Reads the job of a run as recorded when the run began, for commands that do not change the run. @throws
+ * CheckpointError, ConfigError.
  */
 export const recordedJob = (output: string): Job => readJob(jobPathIn(output));

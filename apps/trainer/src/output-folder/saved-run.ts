@@ -22,21 +22,21 @@ import { recordedJob } from "./output-folder.ts";
 import { prepare } from "../preparation/prepare.ts";
 import type { Prepared } from "../preparation/prepared.ts";
 
-/** Trained weights of a run, merged over all ranks. */
+/** A checkpoint of a run with the trained weights of all ranks merged. */
 export interface SavedRun {
   /** The job with the settings of the run. */
   readonly job: Job;
   /** The job prepared for a single rank that holds all shards. */
   readonly prepared: Prepared;
   readonly step: number;
-  /** Folder of the checkpoint. */
+  /** Folder of the opened checkpoint. */
   readonly folder: string;
   readonly params: unknown;
   /** Model state, such as running statistics. */
   readonly state: unknown;
 }
 
-/** Selects a checkpoint of a run: a step, or the best evaluation. */
+/** Selects a checkpoint of a run: the checkpoint of a step, or the checkpoint with the best evaluation. */
 export type CheckpointChoice = number | "best";
 
 /**
@@ -63,8 +63,7 @@ const checkpointOf = (output: string, which: CheckpointChoice | undefined): Chec
     } catch (error) {
       const names = checkpointNames(nodeFiles, output);
       if (!(error instanceof DamagedCheckpointError) || names.includes(folderName(step))) throw error;
-      // A training run removes the checkpoint of its best evaluation after a better evaluation, so the search is
-      // repeated.
+      // A running run removes its best checkpoint after a better evaluation, so the search is repeated.
       if (which === "best" && removed < maxRemoved) continue;
       throw new CheckpointError(
         `${parent} has no checkpoint of step ${step}; ${names.length === 0 ? "it has no checkpoints" : `it has checkpoints of steps ${names.map(stepOfName).join(", ")}`}`,
@@ -75,7 +74,7 @@ const checkpointOf = (output: string, which: CheckpointChoice | undefined): Chec
 };
 
 /**
- * Returns one named tree of the state in a checkpoint, merged over all ranks.
+ * Returns the tree `name` of the training state in a checkpoint, with the shards of all ranks merged.
  *
  * @param like A tree with the same structure and specs.
  * @throws CheckpointError if an array is missing, or does not match the model of the job.
@@ -102,8 +101,8 @@ export const savedTree = (
 };
 
 /**
- * Returns the trained parameters in a checkpoint: their moving average if the run has one, otherwise the parameters of
- * the last step.
+ * Returns the trained parameters in a checkpoint: the moving average of the parameters if the run computes one,
+ * otherwise the parameters after the last step.
  *
  * @throws CheckpointError as `savedTree` does.
  */
@@ -112,7 +111,10 @@ export const savedParams = ({ job, params, trained, whole }: Prepared, checkpoin
   return job.average === undefined ? last : withParameters(last, savedTree("average", trained, { whole, checkpoint }));
 };
 
-/** Replaces the objects of a program that only training needs by defaults. */
+/**
+ * Replaces objects of the program that only training needs by defaults, so that the job can be opened without the
+ * program.
+ */
 const withoutTraining = ({ optimizer, compression, learningRate: { schedule, ...rate }, ...job }: Job): Job => ({
   ...job,
   optimizer: optimizer.kind === "program" ? { kind: "sgd", weightDecay: 0 } : optimizer,

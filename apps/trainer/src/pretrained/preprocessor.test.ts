@@ -116,7 +116,7 @@ test("nothing changes without the file, for fresh weights, and for a run that be
   expect(madeOf(await settlePretrained(job({}, { weights: "none" })))).toEqual({});
   say({ ...vit, do_normalize: false, do_resize: false });
   expect(madeOf(await settlePretrained(job()))).toEqual({});
-  // as recorded by runs of older versions
+  // runs of older versions recorded this preprocessing
   const preprocessor = { normalise, size: [224, 224] };
   const old = job({ normalise, fit: "cover" }, { config: { model_type: "vit" }, digest: "a".repeat(64), preprocessor });
   expect(preprocessorRemarks(await settlePretrained(old))).toEqual([

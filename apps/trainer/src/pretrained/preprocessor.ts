@@ -39,9 +39,9 @@ type Geometry = Pick<DecodedJob, "fit" | "resize">;
 const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /**
- * Returns resize settings that scale images to the job's image size as the model's training images were scaled to
- * theirs: with the same ratio of resized size to image size. Undefined: the model's settings are unknown, or the
- * resulting size is not allowed in a job.
+ * Returns the resize settings for a job with another image size than the model. The ratio of resized size to image size
+ * is the same as in the model's preprocessing. Undefined: the model's settings are unknown, or a job may not have the
+ * resulting size.
  */
 const geometryFor = (
   { resize, size: modelSize }: PreprocessorJob,
@@ -52,7 +52,7 @@ const geometryFor = (
   const [wanted, least] = [sidesOf(size), sidesOf(decodeSize)];
   const reference = modelSize ?? sidesOf(resize);
   const scale = Math.max(wanted[0] / reference[0], wanted[1] / reference[1]);
-  // a product of sizes that divide each other is an integer, except for rounding
+  // If one size divides the other, the product is an integer except for rounding errors.
   const scaled = (side: number): number => Math.floor(side * scale + 1e-6);
   const result = typeof resize === "number" ? scaled(resize) : ([scaled(resize[0]), scaled(resize[1])] as const);
   return sidesOf(result).every((side, i) => side >= least[i]! && side <= maxSide) ? { resize: result } : undefined;
@@ -62,7 +62,7 @@ const geometryFor = (
 const fitsChannels = ({ mean }: NormaliseJob, channels: number): boolean =>
   mean.length === 1 || mean.length === channels;
 
-/** Adds the preprocessing of the model's training images to a job, unless the job specifies its own. */
+/** Adds the preprocessing of the model's training images to a job, unless the job specifies preprocessing. */
 export const withPreprocessor = (job: Job, preprocessor: PreprocessorJob): Job => {
   const { data } = job;
   if (!isDecoded(data)) return job;
@@ -73,7 +73,8 @@ export const withPreprocessor = (job: Job, preprocessor: PreprocessorJob): Job =
     ...(data.resample === undefined && resample && { resample }),
     ...(data.normalise === undefined && normalise && fitsChannels(normalise, data.channels) && { normalise }),
   };
-  // The job is hashed as text, so its keys must be in the order of the schema, as after the job is read again.
+  // The job is hashed as text, so its keys must be in the order of the schema, which is also the order after the job is
+  // read again.
   return { ...job, data: dataSchema.parse({ ...data, ...settings }) };
 };
 
@@ -83,7 +84,7 @@ const formatStatistics = ({ mean, std }: NormaliseJob): string =>
 const formatGeometry = ({ fit, resize }: Geometry): [key: string, value: string] =>
   resize === undefined ? ["fit", decodingOf({ fit }).fit] : ["resize", [resize].flat().join("×")];
 
-/** Describes the images that a model was trained on. */
+/** Describes the preprocessing of the images on which a model was trained. */
 const describeTraining = ({ resize, size }: PreprocessorJob): string => {
   const middle = size === undefined || same(size, resize) ? "" : `, and cut to their middle, ${size.join("×")}`;
   if (resize === undefined) return `images as large as they were${middle}`;
@@ -93,8 +94,8 @@ const describeTraining = ({ resize, size }: PreprocessorJob): string => {
 };
 
 /**
- * Returns remarks for the user about the images of a pretrained model: one line of settings that match the model's
- * preprocessing, and one line per difference.
+ * Returns remarks for the user about the images of a pretrained model: a line with the settings that match the model's
+ * preprocessing, and a line per difference.
  */
 export const preprocessorRemarks = ({ model, data }: Job): string[] => {
   if (model.kind !== "pretrained" || model.preprocessor === undefined || !isDecoded(data)) return [];

@@ -19,7 +19,10 @@ const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[]
   return logits!.shape;
 };
 
-/** @throws ConfigError if a model does not fit the task of the samples. */
+/**
+ * Requires that a model fits the task of the samples. @throws ConfigError.
+ * @throws ConfigError if a model does not fit the task of the samples.
+ */
 const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void => {
   const what = `model.folder: the ${String(config?.["model_type"])} of its config.json`;
   if (!isLabelled(task))
@@ -50,7 +53,7 @@ const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void 
 };
 
 /**
- * Replaces the configured head of a model by a head for the classes of the data, if the job asks for a new head.
+ * Replaces the configured head of a model by a new head for the classes of the data, if the job requests a new head.
  *
  * @throws PretrainedError for a model without a classification head, ConfigError for data without classes.
  */

@@ -3,16 +3,16 @@ import type { NdArray } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
 
 /**
- * Returns a function from the paths of a run's state to initial weights, read from the checkpoint named in the job.
- * Undefined: the job names no checkpoint. Each rank reads the files. On other machines, the files must have the same
- * content as on the controller's machine.
+ * Returns a function that returns the initial weights for a path of the training state, from the checkpoint that the
+ * job names. Undefined: the job names no checkpoint. Each rank reads the files. On each machine, the files must have
+ * the same content as on the controller's machine.
  *
  * @throws PretrainedError, SafetensorsError for unreadable files; ConfigError for different files.
  */
 export const pretrainedWeights = async (job: Job): Promise<((path: string) => NdArray | undefined) | undefined> => {
   const { model } = job;
   if (model.kind !== "pretrained" || model.weights === "none") return undefined;
-  // Imported only here, because most runs start without pretrained weights.
+  // Imported on demand, because most runs start without pretrained weights.
   const [{ loadBody, loadPretrained }, { requireSamePretrained }] = await Promise.all([
     import("@skein/pretrained/node"),
     import("./settle-pretrained.ts"),

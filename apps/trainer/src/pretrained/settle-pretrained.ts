@@ -7,7 +7,7 @@ import type { Job } from "@skein/job/node";
 import { readConfig } from "@skein/pretrained/node";
 import { readPreprocessor, withPreprocessor } from "./preprocessor.ts";
 
-/** Whether a file name is that of a weight file of a checkpoint. */
+/** Whether a file name is the name of a weight file of a checkpoint. */
 const isWeights = (name: string): boolean => /^model.*\.safetensors(\.index\.json)?$/.test(name);
 
 /** Returns the SHA-256 of the names and contents of files in a folder. Reads all of these files. */
@@ -21,9 +21,9 @@ const digestOf = async (folder: string, names: readonly string[]): Promise<strin
 };
 
 /**
- * Adds to a job the configuration of a pretrained model, the digest of its weights and, unless the job specifies its
- * own, the preprocessing of the model's training images. A job that already has these values keeps them if the folder
- * no longer exists, because a resumed run reads its own checkpoints.
+ * Adds the configuration of a pretrained model and the digest of its weights to a job. Also adds the preprocessing of
+ * the model's training images, unless the job specifies preprocessing. If the folder of the model no longer exists, a
+ * job that has these values is returned unchanged, because a resumed run reads only its own checkpoints.
  *
  * @throws PretrainedError if the folder contains no checkpoint.
  */
@@ -44,7 +44,7 @@ export const settlePretrained = async (job: Job): Promise<Job> => {
 };
 
 /**
- * Throws unless the checkpoint on this machine equals the checkpoint of the run's controller.
+ * Requires that the checkpoint on this machine equals the checkpoint on the controller's machine.
  *
  * @throws ConfigError
  */

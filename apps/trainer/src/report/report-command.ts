@@ -24,8 +24,8 @@ export interface ReportOptions extends GlobalOptions {
  * Implements `skein-train report`: writes an HTML page about a run from its metrics, during training or afterwards.
  *
  * @returns the exit code.
- * @throws CheckpointError if the folder contains no run, ConfigError if the run has no metrics or the page cannot be
- * written.
+ * @throws CheckpointError if the folder contains no run; ConfigError if the run has no metrics, or if the page cannot
+ * be written.
  */
 export const reportCommand = async (folder: string, options: ReportOptions): Promise<number> => {
   const job = recordedJob(folder);

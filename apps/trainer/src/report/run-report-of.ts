@@ -9,7 +9,7 @@ const valuesOf = (lines: readonly MetricLine[], name: string): StepValue[] =>
     return typeof value === "number" && Number.isFinite(value) ? [[line.step, value] as const] : [];
   });
 
-/** Median ratio of a quantity in seconds to the seconds of its step. Undefined: no step has the quantity. */
+/** Returns the median ratio of a quantity, in seconds, to the step time. Undefined: no step has the quantity. */
 const shareOfStep = (steps: readonly MetricLine[], name: string): number | undefined => {
   const shares = steps.flatMap((line) => {
     const [part, whole] = [line[name], line["seconds"]];
@@ -18,7 +18,7 @@ const shareOfStep = (steps: readonly MetricLine[], name: string): number | undef
   return shares.length === 0 ? undefined : median(shares);
 };
 
-/** Names of layers with expert loads, in the order of the first line that contains them. */
+/** Returns the names of layers with expert loads, in the order of the first line in which each name occurs. */
 const layersOf = (steps: readonly MetricLine[]): string[] => [
   ...new Set(steps.flatMap((line) => Object.keys(line).flatMap((name) => /^(.+)\.load_E\.0$/.exec(name)?.[1] ?? []))),
 ];
@@ -57,7 +57,7 @@ const aboutOf = ({ ranks, mesh, backend, transport, model, data, optimizer }: Jo
     ...(mesh.expert > 1 ? [`experts sharded over ${mesh.expert} ranks`] : []),
   ].join("; ");
 
-/** Builds the report of a run from its metrics. @param job Job as saved next to the metrics. */
+/** Builds the report of a run from its metrics. @param job Job of the run. */
 export const runReportOf = (job: Job, lines: readonly MetricLine[]): RunReport => {
   const steps = lines.filter(({ type }) => type === "step");
   const tests = lines.filter(({ type }) => type === "evaluation");

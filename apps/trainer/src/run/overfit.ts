@@ -10,12 +10,13 @@ import { loadJob } from "../job-file/load-job.ts";
 import { numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 
-/** Maximum final loss, relative to the first loss, for which samples count as memorized. */
+/** Maximum ratio of the final loss to the first loss for which samples count as memorized. */
 const memorizedShare = 0.01;
 
 /**
- * Makes the job of `--overfit N`: the steps of the job itself, on N batches of its samples (`trainSamples`), evaluated
- * on the same samples without augmentation. The job records all of these settings, so a resumed run needs no option.
+ * Returns the job of `--overfit N`: the same number of steps, but on N batches of training samples (`trainSamples`),
+ * evaluated on the same samples without augmentation. The job contains all of these settings, so that a resumed run
+ * does not need the option.
  *
  * @throws ConfigError if the job has fewer than N batches, and errors from loading the job and its samples.
  */
@@ -56,13 +57,13 @@ export const requireMemorized = (output: string, { testLoss }: Pick<Summary, "te
   return verdictOn({ firstLoss: first?.["loss"] as number, loss: testLoss, output });
 };
 
-/** Requires that the last loss is below `memorizedShare` of the first loss. */
+/** Requires that the final loss is less than `memorizedShare` of the first loss. */
 export const verdictOn = ({
   firstLoss,
   loss,
   output,
 }: {
-  /** Loss of the first step, before its update. */
+  /** Loss of the first step, before the first update. */
   readonly firstLoss: number;
   /** Loss over the same samples at the end of the run. */
   readonly loss: number;

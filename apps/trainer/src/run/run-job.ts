@@ -35,14 +35,14 @@ import { checkResumable, resumedAt } from "../preparation/resume.ts";
 import type { Given, Prepared } from "../preparation/prepared.ts";
 import { prepare, withBackend } from "../preparation/prepare.ts";
 
-/** A job to run, and its input and output options. */
+/** A job to run, with options for its inputs and outputs. */
 export interface JobRun
   extends Pick<
     RunInput,
     "runner" | "interruption" | "progress" | "beganAt" | "maxRestarts" | "profile" | "detailEvery" | "happened"
   > {
   readonly job: Job;
-  /** Objects given by a program in place of names. */
+  /** Objects that a program passed instead of names. */
   readonly given?: Given | undefined;
   /** Requested output folder. Default: `runs/<name>/<number>`. */
   readonly output?: string | undefined;
@@ -55,11 +55,14 @@ export interface JobRun
   readonly tracePath?: string | true | undefined;
   /** Destination for metrics in addition to the output folder. Default: none. */
   readonly log?: LogTarget | undefined;
-  /** Called after all inputs are read and checked. From then on, ranks handle a stop request and save first. */
+  /**
+   * Called after all inputs are read and checked. Later stop requests are handled by the ranks, which save before they
+   * stop.
+   */
   readonly onPrepared?: (() => void) | undefined;
 }
 
-/** Result of a run, and its output folder. */
+/** Result of a run, with its output folder. */
 export interface JobOutcome extends Outcome {
   readonly output: string;
   readonly prepared: Prepared;
@@ -69,17 +72,17 @@ export interface JobOutcome extends Outcome {
   readonly tracePath: string | undefined;
 }
 
-/** A prepared job, and messages about it for the user. */
+/** A prepared job, with notes about it for the user. */
 interface Noted {
   readonly prepared: Prepared;
   readonly notes: readonly string[];
 }
 
-/** Chooses the backend of a job. */
+/** Prepares a job and chooses its backend. */
 const settleBackend = async ({ job, given }: Pick<JobRun, "job" | "given">): Promise<Noted> => {
   const prepared = await prepare(job, given);
-  preferenceOf(job); // reports an unreadable link file before any process starts
-  const blas = openJobBlas(job); // reports an unusable BLAS once, before any rank starts
+  preferenceOf(job); // an unreadable link file must be reported before any process starts
+  const blas = openJobBlas(job); // an unusable BLAS must be reported once, before any rank starts
   const threads = threadsOf(job);
   const onCpu = [
     ...(threads === 1 ? [] : [`${threads} threads per rank`]),
@@ -93,13 +96,11 @@ const settleBackend = async ({ job, given }: Pick<JobRun, "job" | "given">): Pro
   };
 };
 
-/**
- * Prepares a job and checks its memory bound, so that a bound that cannot be met is reported once, before ranks start.
- */
+/** Prepares a job and checks its memory limit, so that a limit that is too low is reported once, before ranks start. */
 export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Noted> => {
   const { prepared, notes } = await settleBackend(run);
   const { job } = prepared;
-  // Ranks check the bound if only the device knows the memory plan, or if buckets are planned from measurements.
+  // Ranks check the limit if only the device can compute the memory plan, or if buckets are planned from measurements.
   if (job.memory.recompute !== "auto" || job.backend !== "cpu" || isPlanned(job)) return { prepared, notes };
   return { prepared, notes: [...notes, memoryLine(await stepMemoryOf(prepared))] };
 };
@@ -157,7 +158,7 @@ const runIn = async ({ callbacks, log: target, happened: onEvent, ...input }: Fo
       if (isOutputTaken(error)) throw error;
       const { code, message } = describeError(error);
       await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message }).catch((fault: unknown) => {
-        if (code === "interrupted") throw fault; // this error stopped the run
+        if (code === "interrupted") throw fault; // the run was stopped by this error
         input.progress.note(describeError(fault).message);
       });
       throw error;
@@ -175,7 +176,7 @@ const runIn = async ({ callbacks, log: target, happened: onEvent, ...input }: Fo
   }
 };
 
-/** Loads the callbacks of a run. Undefined: the run has no callbacks, or only measures. */
+/** Loads the callbacks of a run. Undefined: the run has no callbacks, or is only a measurement. */
 const callbacksOf = async ({
   job: { callbacks },
   given,
@@ -196,8 +197,8 @@ const hold = ({ progress, interruption }: JobRun, output: string): Promise<() =>
   });
 
 /**
- * Checks a folder again after locking, because the previous holder may have written to it. @throws ConfigError,
- * RunError.
+ * Checks a folder again after locking, because the previous holder of the lock may have written to it. @throws
+ * ConfigError, RunError.
  */
 const requireUnused = (start: JobRun["start"], output: string): void => {
   if (start === "anew") return requireNoRun(output);
@@ -208,7 +209,7 @@ const requireUnused = (start: JobRun["start"], output: string): void => {
     );
 };
 
-/** Begins a new run in its own output folder. */
+/** Starts a new run in a new output folder. */
 const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const { prepared, notes } = await prepareOn(run);
@@ -245,7 +246,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
 const resumeRun = async (run: JobRun, output: string, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const skipped: string[] = [];
-  discardPartial(nodeFiles, output); // removes partial checkpoints of a killed run, restores complete ones
+  discardPartial(nodeFiles, output); // removes partial checkpoints of a killed run, and restores replaced checkpoints
   const resume = newestCheckpoint(
     nodeFiles,
     output,
@@ -270,9 +271,9 @@ const resumeRun = async (run: JobRun, output: string, checkpointSecret: string |
 };
 
 /**
- * Runs a job to its end, or until it is interrupted.
+ * Runs a job until it ends or is interrupted.
  *
- * @throws the error that ended the run. A run that failed before its first step leaves no output folder.
+ * @throws the error that ended the run. If a run fails before its first step, its output folder is removed.
  */
 export const runJob = async (run: JobRun): Promise<JobOutcome> => {
   const { output, start } = run;

@@ -7,12 +7,12 @@ import { compileNextLogits } from "../generate/next-logits.ts";
 import { sampleToken } from "../generate/sample-token.ts";
 import type { TextModel } from "../generate/text-model.ts";
 
-/** A model, and whether it generates text with a cache of keys and values: see `TextModel`. */
+/** A model, and whether it can generate text with cached keys and values, see `TextModel`. */
 type ShownModel = Pick<TextModel, "model" | "usesKeyValueCache">;
 
 /** Maximum number of displayed values per tensor. */
 const maxValues = 8;
-/** Maximum number of displayed tensors in a sample, and in the outputs for a sample. */
+/** Maximum number of displayed tensors per sample, and per output of the model. */
 const maxTensors = 64;
 /** Maximum number of tokens in a generated continuation. */
 const maxTokens = 64;
@@ -24,7 +24,8 @@ export interface SampleOutputs {
 }
 
 /**
- * Returns indices evenly spread over `count` samples, because neighboring samples in a file often have the same class.
+ * Returns indices that are evenly spread over `count` samples, because neighboring samples in a file often have the
+ * same class.
  */
 export const spreadSamples = (count: number, wanted: number): number[] => {
   const most = Math.min(count, wanted);
@@ -38,7 +39,10 @@ const mostProbable = (logits: readonly number[]): { readonly predicted: number; 
   return { predicted: logits.indexOf(greatest), probability: 1 / total };
 };
 
-/** @param array Tensor with a batch dimension of size 1. */
+/**
+ * Returns the first values of a tensor.
+ * @param array Tensor with a batch dimension of size 1.
+ */
 const excerptOf = ({ dtype, shape, data }: NdArray): Excerpt => {
   const first = data.subarray(0, maxValues);
   return { dtype, shape: shape.slice(1), first: new NdArray(dtype, [first.length], first).toNumbers() };
@@ -70,13 +74,14 @@ const outputOf = (
 };
 
 /**
- * Compiles the computation of a model's outputs for held-out samples, one sample at a time. The state is only read.
+ * Compiles a function that computes a model's outputs for held-out samples, one sample at a time. The function does not
+ * change the state.
  *
- * Cost: a forward pass per sample. For text, a forward pass per generated token of each sample, for at most 64 tokens;
- * each pass covers one position if the model caches keys and values.
+ * Cost: a forward pass per sample. For text: a forward pass per generated token, with at most 64 tokens per sample. If
+ * the model caches keys and values, each of these passes covers only one position.
  *
  * @param numSamples Number of samples to display, evenly spread over all held-out samples.
- * @param share Part of these samples computed by this rank: every P-th sample.
+ * @param share Part of the displayed samples that this rank computes: every P-th sample for P ranks.
  */
 export const makeSampleOutputs = async (
   { model, usesKeyValueCache }: ShownModel,
@@ -111,7 +116,7 @@ export const makeSampleOutputs = async (
   return { show, release: () => compiled.release() };
 };
 
-/** Continues the first half of each sample with the most probable tokens. */
+/** Continues the first half of each sample with the most likely tokens. */
 const textOutputs = (
   { model, usesKeyValueCache }: ShownModel,
   backend: Backend,

@@ -18,7 +18,7 @@ import type { TrainingData } from "@skein/step/node";
 import { elementCount, type NdArray, type TensorSpec } from "@skein/tensor-core";
 import { spreadSamples } from "./sample-outputs.ts";
 
-/** Maximum size in bytes of the images of a sample. Further images are not stored. */
+/** Maximum size in bytes of all stored images of a sample. Images above this size are not stored. */
 const maxImageBytes = 2 ** 20;
 const isImage = ({ shape }: TensorSpec): boolean => {
   const [height = 0, width = 0, channels = 0] = shape;
@@ -26,7 +26,7 @@ const isImage = ({ shape }: TensorSpec): boolean => {
   return shape.length === 3 && (channels === 1 || channels === 3) && isShown;
 };
 
-/** Returns the fields of a sample that are images, [height, width, 1 or 3], up to the maximum size. */
+/** Returns the paths of a sample's fields that are images, [height, width, 1 or 3], up to the maximum total size. */
 const imageFields = (fields: Leaves<TensorSpec>): string[] => {
   let bytes = 0;
   return Object.keys(fields).filter((path) => {
@@ -38,7 +38,7 @@ const imageFields = (fields: Leaves<TensorSpec>): string[] => {
   });
 };
 
-/** Converts a batch of one image. Values of f32 images are scaled from their range to 0–255. */
+/** Converts a batch with a single image. Values of f32 images are scaled from their range to 0–255. */
 const imageOf = (array: NdArray): SampleImage => {
   const [, height, width, channels] = array.shape as [number, number, number, number];
   const values = array.toNumbers();

@@ -2,7 +2,7 @@ import { type Observation, type SearchBound, suggestTrial } from "@skein/cost-mo
 import { threefry2x32 } from "@skein/tensor-core/backend";
 import { type Dimension, numberAt, type Point, type Range, shortened } from "./search-space.ts";
 
-/** Returns all combinations of some choices. The last key changes fastest. */
+/** Returns all combinations of the choices of several keys. The value of the last key changes fastest. */
 export const gridPoints = (choices: readonly (readonly unknown[])[]): Point[] =>
   choices.reduce<Point[]>(
     (points, values) => points.flatMap((point) => values.map((value) => [...point, value])),
@@ -24,14 +24,14 @@ const randomPoint = (dimensions: readonly Dimension[], seed: number, draw: numbe
 const keyOf = (point: Point): string => JSON.stringify(point);
 
 /**
- * Maximum number of additional draws to find new points. If all of these repeat known points, hardly any other point
- * exists.
+ * Maximum number of additional draws. If all additional draws repeat known points, the space has hardly any other
+ * points.
  */
 const maxDraws = 1000;
 
 /**
- * Returns distinct random points: uniform over ranges on the scale of each range, and uniform over choices. Returns
- * fewer points if the space contains fewer. Pure.
+ * Returns distinct random points, uniform over choices, and uniform over ranges on their scale. Returns fewer points if
+ * the space has fewer points. Deterministic for a seed.
  *
  * Source: Bergstra and Bengio 2012, Random Search for Hyper-Parameter Optimization.
  */
@@ -44,16 +44,16 @@ export const randomPoints = (dimensions: readonly Dimension[], count: number, se
   return [...points.values()];
 };
 
-/** A trial that has ended, with its loss. */
+/** A finished or failed trial, with its loss. */
 export interface Tried {
   readonly point: Point;
-  /** Validation loss. Undefined: the trial failed, so its point counts as the worst. */
+  /** Validation loss. Undefined: the trial failed, and its point counts as the worst. */
   readonly loss: number | undefined;
 }
 
 /**
- * Returns observations for a Gaussian process. Losses far above the median are reduced, because the process could not
- * distinguish all other losses next to the loss of a nearly diverged run.
+ * Returns the observations for a Gaussian process. Losses far above the median are reduced, because next to the loss of
+ * a nearly diverged run, the process could not distinguish the remaining losses.
  */
 const observations = (tried: readonly Tried[]): Observation[] => {
   const known = tried.flatMap(({ loss }) => (loss === undefined ? [] : [loss])).toSorted((a, b) => a - b);
@@ -67,9 +67,9 @@ const observations = (tried: readonly Tried[]): Observation[] => {
 };
 
 /**
- * Returns the next points of a Bayesian search, for concurrent trials. Each point is chosen as if the previous points
- * had the mean loss of the known trials, so that the points are spread out. Pure: equal trials and seed lead to equal
- * points, in any order in which the trials ended.
+ * Returns the next points of a Bayesian search, for concurrent trials. Each point is chosen as if the previously chosen
+ * points had the mean loss of the known trials, so that the points are spread out. Deterministic: equal trials and
+ * seeds give equal points, regardless of the order in which trials ended.
  *
  * @returns fewer than `count` points if all promising points have been tried.
  *
@@ -88,7 +88,8 @@ export const suggestedPoints = (
   while (points.length < count) {
     const assumed = [...seen, ...points.map((point) => ({ point: point as readonly number[], value: mean }))];
     const near = suggestTrial(assumed, bounds, { seed }).map((value, dim) => shortened(ranges[dim]!, value));
-    // An integer, or a number rounded to four digits, may have been tried already. Then a random untried point is used.
+    // A point rounded to integers or to four digits may have been tried already. Then a random untried point is used
+    // instead.
     const point = taken.has(keyOf(near))
       ? randomPoints(ranges, taken.size + 1, seed + 1).find((other) => !taken.has(keyOf(other)))
       : near;

@@ -17,11 +17,14 @@ export interface SweepRun {
   /** State of the sweep: new, or loaded from its folder. */
   readonly sweep: SweepFile;
   readonly interruption: Interruption;
-  /** Called after each trial. */
+  /** Called with each trial that has ended. */
   readonly onTrial: (trial: Trial) => void;
 }
 
-/** Returns the points that are known before the first trial. Undefined: the search depends on results of trials. */
+/**
+ * Returns the points that are known before the first trial. Undefined: the search chooses points from results of
+ * trials.
+ */
 export const knownPoints = (
   search: SweepFile["settings"]["search"],
   dimensions: readonly Dimension[],
@@ -42,8 +45,8 @@ const pointOf = (dimensions: readonly Dimension[], { values }: Trial): Point =>
  * Runs all trials of a sweep, `parallel` at a time, and saves their results. Finished and failed trials are not run
  * again. Interrupted trials resume from their checkpoints.
  *
- * @returns the sweep with all results. It has fewer trials than requested if it was interrupted, or if no untried
- * points are left.
+ * @returns the sweep with all results. The sweep has fewer trials than requested if it was interrupted, or if all
+ * points have been tried.
  * @throws errors that end a sweep, such as a full disk, after concurrent trials have stopped and saved.
  */
 export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
@@ -81,7 +84,7 @@ export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
       keep(ended);
       run.onTrial(ended);
     } catch (error) {
-      interruption.request(); // concurrent trials save and stop, and no further trial begins
+      interruption.request(); // concurrent trials save and stop, and no further trial starts
       throw error;
     } finally {
       stops.delete(stop);
@@ -103,8 +106,8 @@ export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
     if (known !== undefined) await runAll(known, 1);
     else
       for (let done = 0; done < numTrials && !interruption.requested; ) {
-        // In order of trial number, not of completion, so that a resumed sweep chooses the same points as an
-        // uninterrupted one.
+        // Results are in the order of trial numbers, not in the order in which trials ended, so that a resumed sweep
+        // chooses the same points as an uninterrupted sweep.
         const tried = sweep.trials
           .filter(({ trial }) => trial <= done)
           .map((trial): Tried => ({ point: pointOf(dimensions, trial), loss: trial.loss }));

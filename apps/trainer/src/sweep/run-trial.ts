@@ -14,8 +14,8 @@ export type TrialEnd = Pick<Trial, "state" | "loss" | "accuracy" | "steps" | "se
 const silent: Progress = { update: () => undefined, note: () => undefined, close: () => undefined };
 
 /**
- * Codes of errors caused by the values of a trial. Such a trial counts as the worst, and other trials continue. Other
- * errors, such as a full disk, end the sweep.
+ * Codes of errors that the values of a trial can cause. A trial with such an error counts as the worst, and other
+ * trials continue. Any other error, such as a full disk, ends the sweep.
  */
 const ownFailures: ReadonlySet<string> = new Set([
   "non-finite",
@@ -28,10 +28,10 @@ const ownFailures: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Runs or resumes a trial in its own folder.
+ * Runs or resumes a trial in the trial's folder.
  *
  * @param parallel Number of concurrent trials, which share the CPU cores. Does not affect results.
- * @throws errors that end the whole sweep.
+ * @throws errors that end the complete sweep.
  */
 export const runTrial = async (
   file: string,

@@ -1,7 +1,7 @@
 import { ConfigError } from "@skein/cli/node";
 import { type Override, parseSetting } from "@skein/job/node";
 
-/** Dimension of the search space: a job key, and its possible values. */
+/** Dimension of the search space: a job key with its possible values. */
 export type Dimension = Choice | Range;
 
 /** A job key with a list of values to try. */
@@ -17,7 +17,10 @@ export interface Range {
   readonly path: readonly string[];
   readonly low: number;
   readonly high: number;
-  /** Scale on which numbers are distributed uniformly. With "log", 1 to 2 is as likely as 2 to 4. */
+  /**
+   * Scale on which values are distributed uniformly. With "log", a value between 1 and 2 is as likely as a value
+   * between 2 and 4.
+   */
   readonly scale: "linear" | "log";
   readonly isWhole: boolean;
 }
@@ -26,17 +29,18 @@ export interface Range {
 export type Point = readonly unknown[];
 
 /**
- * Job keys that cannot be searched, because the evaluation of trials depends on them: results would not be comparable.
+ * Job keys that cannot be searched, because they change the evaluation, so that results of trials would not be
+ * comparable.
  */
 const fixedKeys: readonly string[] = ["name", "data.validationFraction", "data.testSamples", "data.judgeBy"];
 
 export const keyOf = ({ path }: Pick<Dimension, "path">): string => path.join(".");
 
-/** Matches words that YAML does not read as text. */
+/** Matches words that YAML does not parse as text. */
 const notWords = /^(?:true|false|null)$/i;
 
 /**
- * Formats `key=value` as on the command line after `--set`. A value that is not a plain word is written as JSON, which
+ * Formats `key=value` as on the command line after `--set`. A value other than a plain word is written as JSON, which
  * YAML can read.
  */
 export const settingOf = (dimension: Pick<Dimension, "path">, value: unknown): string => {
@@ -106,7 +110,7 @@ const parseRange = (text: string): Range => {
 /**
  * Parses the arguments of `--grid` and `--random`.
  *
- * @throws ConfigError for a duplicate key, or for a key on which the evaluation of trials depends.
+ * @throws ConfigError for a duplicate key, or for a key that changes the evaluation.
  */
 export const searchSpace = (grid: readonly string[], random: readonly string[]): readonly Dimension[] => {
   const dimensions: readonly Dimension[] = [...grid.map(parseChoice), ...random.map(parseRange)];
@@ -125,15 +129,18 @@ export const searchSpace = (grid: readonly string[], random: readonly string[]):
   return dimensions;
 };
 
-/** Returns the number of a range at a relative position on its scale. @param share Relative position, 0 to 1. */
+/**
+ * Returns the number at a relative position of a range, on the scale of the range. @param share Relative position, 0 to
+ * 1.
+ */
 export const numberAt = ({ low, high, scale, isWhole }: Range, share: number): number => {
   const exact = scale === "log" ? low * (high / low) ** share : low + (high - low) * share;
   return shortened({ low, high, isWhole }, exact);
 };
 
 /**
- * Rounds a number to an integer, or to four significant digits more than `low` and `high` have in common. The result is
- * within the range.
+ * Rounds a number to an integer or, if the range is not of integers, to four significant digits more than `low` and
+ * `high` have in common. The result is within the range.
  */
 export const shortened = ({ low, high, isWhole }: Pick<Range, "low" | "high" | "isWhole">, exact: number): number => {
   const common = Math.max(0, Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)) / (high - low))));

@@ -83,13 +83,13 @@ const trialsOf = (
   return all;
 };
 
-/** Returns the corners of the search space. They are checked first, to detect invalid jobs. */
+/** Returns the corners of the search space, which are checked first to detect invalid jobs. */
 const corners = (dimensions: readonly Dimension[]): Point[] =>
   gridPoints(dimensions.slice(0, 6).map((one) => (one.kind === "range" ? [one.low, one.high] : one.values))).map(
     (point) => [...point, ...dimensions.slice(6).map((one) => (one.kind === "range" ? one.low : one.values[0]))],
   );
 
-/** Returns the base job of all trials, with validation samples for evaluation. */
+/** Returns the base job of all trials, with a validation split. */
 const evaluatedJob = async (
   file: string,
   overrides: readonly Override[],
@@ -105,7 +105,7 @@ const evaluatedJob = async (
   return { job: await loadJob(file, all), overrides: all, isOwnFraction: false };
 };
 
-/** Command-line options that apply to each run, as given on the command line. */
+/** Returns the command-line options that apply to each trial, as given by the user. */
 const sharedOptions = ({ set, ranks, steps, transport, certificates, insecure }: SweepOptions): string[] => [
   ...set.flatMap((one) => ["--set", one]),
   ...Object.entries({ ranks, steps, transport, certificates }).flatMap(([name, value]) =>
@@ -178,18 +178,18 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   }
 };
 
-/** A sweep whose job and search space have been checked. */
+/** A sweep with a checked job and a checked search space. */
 interface CheckedSweep extends Pick<SweepRun, "overrides" | "dimensions" | "numTrials"> {
-  /** Name of the job. */
+  /** Name of the base job. */
   readonly name: string;
   readonly settings: SweepSettings;
-  /** Whether the job itself sets a validation fraction. */
+  /** Whether the job sets a validation fraction. */
   readonly isOwnFraction: boolean;
-  /** Loss and accuracy of guessing on the validation samples. */
+  /** Loss and accuracy on the validation samples if classes are guessed. */
   readonly chance: Chance;
 }
 
-/** Runs the trials that are missing in the folder. @returns the exit code. */
+/** Runs the trials that are missing in the output folder. @returns the exit code. */
 const searchIn = async (
   file: string,
   options: SweepOptions,
@@ -257,7 +257,7 @@ const reportSweep = (
   }: {
     readonly done: SweepFile;
     readonly dimensions: readonly Dimension[];
-    /** Whether the job itself sets a validation fraction. */
+    /** Whether the job sets a validation fraction. */
     readonly holdsBack: boolean;
     readonly chance: Chance;
   },

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ConfigError, nodeFiles, readBoundedJson, recordSchema, replaceDurably } from "@skein/cli/node";
 import { z } from "zod";
 
-/** A trial of a sweep, and its result. */
+/** A trial of a sweep, with its result. */
 export interface Trial {
   /** Number of the trial, from 1. */
   readonly trial: number;
@@ -21,22 +21,22 @@ export interface Trial {
   readonly reason?: string | undefined;
 }
 
-/** Settings of a sweep. A sweep can be continued in its folder only with equal settings. */
+/** Settings of a sweep. A sweep in a folder can be continued only with equal settings. */
 export interface SweepSettings {
-  /** SHA-256 of the job without the searched values. */
+  /** SHA-256 of the job, without the values of searched keys. */
   readonly job: string;
   readonly search: "grid" | "random" | "bayes";
-  /** Dimensions of the search space. */
+  /** Dimensions of the search space, as JSON. */
   readonly space: readonly unknown[];
   readonly seed: number;
   readonly parallel: number;
 }
 
-/** File of a sweep with its results so far. */
+/** Content of a sweep file: settings, and results so far. */
 export interface SweepFile {
   readonly format: "skein-sweep";
   readonly version: 1;
-  /** Name of the job. */
+  /** Name of the base job. */
   readonly name: string;
   readonly settings: SweepSettings;
   readonly trials: readonly Trial[];
@@ -89,8 +89,8 @@ const settingNames: { readonly [setting in keyof SweepSettings]: string } = {
 /**
  * Reads the sweep in a folder. Undefined: the folder contains no sweep.
  *
- * @throws ConfigError if the settings differ, because the trials of the earlier sweep would be reported as trials of
- * this one.
+ * @throws ConfigError if the settings differ, because trials of the earlier sweep would be reported as trials of this
+ * sweep.
  */
 export const savedSweep = (output: string, settings: SweepSettings): SweepFile | undefined => {
   const path = join(output, sweepFile);
@@ -101,9 +101,9 @@ export const savedSweep = (output: string, settings: SweepSettings): SweepFile |
   } catch {
     throw new ConfigError([`${path} is not a sweep file; name another folder with --output`]);
   }
-  // Converted to JSON and back like the settings in the file, so that undefined values are removed.
+  // Converted to JSON and back, as the settings in the file were, so that undefined values are removed.
   const asked = JSON.parse(JSON.stringify(settings)) as SweepSettings;
-  // The number of concurrent trials only affects the choices of a Bayesian search.
+  // The number of concurrent trials affects only the points of a Bayesian search.
   for (const [name, description] of Object.entries(settingNames) as [keyof SweepSettings, string][])
     if (!isDeepStrictEqual(sweep.settings[name], asked[name]) && (name !== "parallel" || asked.search === "bayes"))
       throw new ConfigError([

@@ -17,12 +17,12 @@ export const ranked = (trials: readonly Trial[]): Trial[] =>
 export const valueText = (value: unknown): string =>
   printable(redactSecrets(typeof value === "string" ? value : JSON.stringify(value)));
 
-/** A run and its result, for one row of a table. */
+/** A run with its result, as a row of a table. */
 export interface TableRow extends Pick<Trial, "loss" | "accuracy" | "seconds" | "reason"> {
   readonly name: string;
   /** Values set by the run, by key. All rows have the same keys. */
   readonly values: Trial["values"];
-  /** State of the run in one word. */
+  /** State of the run as a single word. */
   readonly state: string;
 }
 
@@ -74,7 +74,7 @@ export const sweepTable = ({ trials }: SweepFile, width: number): string[] =>
   );
 
 /**
- * Returns the command that trains with the values of a trial on all training samples.
+ * Returns the command that trains with the values of a trial, on all training samples.
  *
  * @param options Options of the sweep that apply to each run, such as `--set` and `--ranks`.
  */
@@ -86,7 +86,7 @@ export const trainCommand = (job: string, options: readonly string[], { values }
   ])}`;
 
 /**
- * Returns a remark if no finished trial is better than guessing, because the choice of the best trial is then
+ * Returns a remark if no finished trial is better than guessing, because then the choice of the best trial is
  * arbitrary.
  *
  * @returns undefined if a trial is better than guessing, or if the result of guessing is unknown.
@@ -107,7 +107,7 @@ export const chanceRemark = (trials: readonly Trial[], chance: Chance): string |
     : `no trial is better than chance: the lowest loss is ${digitsText(best, 4)}, and a uniform guess has ${digitsText(chance.loss, 4)}; ${cure}`;
 };
 
-/** Formats a trial that has ended as one line. */
+/** Formats a finished or failed trial as a line. */
 export const trialLine = ({ trial, values, state, loss, reason }: Trial): string => {
   const set = Object.entries(values)
     .map(([key, value]) => `${key}=${valueText(value)}`)

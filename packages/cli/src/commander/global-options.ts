@@ -3,6 +3,6 @@ export interface GlobalOptions {
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly color: boolean;
-  /** False: jobs that name modules are rejected. Default: true. */
+  /** Whether jobs may name user modules. False: jobs that name modules are rejected. Default: true. */
   readonly modules?: boolean;
 }

@@ -4,7 +4,7 @@ import { asTyped, asTypedIn, ownCommand, reportLine, resumeLine, type Surroundin
 const launcher = "/home/ada/project/node_modules/skein-train/bin/skein-train.js";
 const local = "/home/ada/project/node_modules/.bin/skein-train";
 
-/** Returns the environment of a machine with Node on PATH. Links in folders of commands lead to the launcher. */
+/** Returns the environment of a machine with Node on PATH. Links in command folders point to the launcher. */
 const machine = ({
   files = [],
   ...own

@@ -8,7 +8,7 @@ export interface Surroundings {
   readonly program: string;
   /** Path of the Node executable. */
   readonly node: string;
-  /** Options passed to Node. */
+  /** Options passed to Node, such as `--conditions`. */
   readonly nodeOptions: readonly string[];
   /** Working directory of this process. */
   readonly folder: string;
@@ -122,8 +122,9 @@ export const asTyped = (text: string, command: () => string = typedCommand): str
   withCommands(text, anyCommand, command);
 
 /**
- * Replaces commands in a text like `asTyped`, but in another of our programs. Commands of that program and commands of
- * skein-train are each replaced by the command that would start the program there.
+ * Replaces commands in a message that another of our programs prints, such as skein-profile. Commands of that program
+ * are replaced by the command with which the user started the program. Commands of skein-train are replaced, as in
+ * `asTyped`, by the command that starts skein-train on this machine.
  *
  * @param commands names of the program's own commands.
  * @param trainer path of the script of skein-train.

@@ -2,9 +2,8 @@
 export const secretName: RegExp = /secret|token(?!iz|s\b)|password|passphrase|credential|api[-_]?key/i;
 
 /**
- * Matches the characters of a URL scheme, as one run, and the slashes after the scheme. One slash is enough, because a
- * URL that was treated as a path may have lost a slash. The lookbehind keeps the search linear: each run of characters
- * is tried only once.
+ * Matches a URL scheme and the slashes after its colon. One slash is enough, because a path function may have removed
+ * the second slash. The lookbehind makes the search linear, because each run of scheme characters is tried only once.
  */
 const schemeEnd = /(?<![a-z0-9+.-])([a-z0-9+.-]+):\/{1,2}/gi;
 /** Matches the first character of a scheme: a letter that does not follow a letter, digit or underscore. */

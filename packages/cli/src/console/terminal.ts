@@ -1,8 +1,8 @@
 import { visibleText } from "@skein/tensor-core/backend";
 
 /**
- * Writes human-readable text or JSON to stdout. Names of files, classes and servers may contain terminal control
- * characters. These characters are escaped as in JSON, so that JSON keeps its meaning.
+ * Writes text or JSON to stdout. Terminal control characters, which file or class names may contain, are escaped as in
+ * JSON, so that JSON output stays valid.
  */
 export const writeStdout = (text: string): void => void process.stdout.write(visibleText(text));
 

@@ -1,7 +1,7 @@
 import { readTextFile } from "@skein/collectives/node";
 
 /**
- * Maximum nesting depth of JSON that is read. The program's own files have fewer than ten levels. Module options may
+ * Maximum nesting depth of JSON that is read. Files written by Skein have fewer than ten levels. Module options may
  * have more levels, up to the limit of the YAML parser.
  */
 const maxDepth = 1000;
@@ -35,8 +35,8 @@ const endOfString = (text: string, start: number): number => {
 };
 
 /**
- * Parses JSON that a program wrote and others may have changed. The nesting depth is limited, because `JSON.stringify`
- * and recursive functions would overflow the stack on deeper values.
+ * Parses JSON that a program of Skein wrote and that another user may have changed. The nesting depth is limited,
+ * because `JSON.stringify` and recursive functions would overflow the stack on deeper values.
  *
  * @throws Error whose message completes "cannot be read (…)".
  */

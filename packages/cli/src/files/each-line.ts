@@ -5,8 +5,8 @@ import { ConfigError } from "../errors.ts";
 /** Default number of bytes per read. */
 const defaultPieceBytes = 2 ** 20;
 /**
- * Maximum length of a line, in pieces. The longest lines of our files have a dozen pieces: images of samples, and
- * metrics of thousands of experts.
+ * Maximum length of a line, in pieces. The longest lines, images of samples and metrics of thousands of experts, have a
+ * dozen pieces.
  */
 const maxPiecesOfLine = 64;
 const lineEnd = 10;
@@ -26,15 +26,15 @@ const openLines = (path: string): number => {
  * Cost: memory of two pieces, or of twice the longest line, for a file of any length.
  *
  * @param pieceBytes number of bytes per read. Lines longer than 64 pieces are skipped.
- * @throws ConfigError if the file is not a regular file, because it may have no end; the system's error if reading
- * fails.
+ * @throws ConfigError if the path is not a regular file, because other files may never end; the system's error if
+ * reading fails.
  */
 export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes: number = defaultPieceBytes): void => {
   const source = openLines(path);
   try {
     const maxLineBytes = maxPiecesOfLine * pieceBytes;
     let piece = Buffer.alloc(2 * pieceBytes);
-    let [numHeld, isTooLong] = [0, false]; // bytes read of the incomplete line; whether it is too long
+    let [numHeld, isTooLong] = [0, false]; // bytes of the incomplete line, and whether this line is too long
     const takeShort = (line: Buffer): void => {
       if (!isTooLong && line.length <= maxLineBytes) take(line);
       isTooLong = false;

@@ -1,8 +1,8 @@
 import { closeSync, constants, fsyncSync, openSync, writeSync } from "node:fs";
 import { makeFolders } from "./make-folders.ts";
 
-// A rank's writer thread loads this file, so its imports are minimal. files.ts imports the whole network code, and
-// loading these modules would take a thread longer than writing.
+// A rank's writer thread loads this file, so it has few imports. Loading the network code that files.ts imports would
+// take longer than writing the checkpoint.
 
 /** File operations for writing a part of a checkpoint. Injected, so that tests can make them fail. */
 export interface FileWrites {

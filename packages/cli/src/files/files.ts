@@ -48,9 +48,9 @@ export const nodeFiles: Files = {
  * Writes a file so that a crash at any time leaves either the complete new file or the old file. If the write fails,
  * for example because the disk is full, the temporary file is removed.
  *
- * Skein does not use write-file-atomic 8.0 for three reasons. It does not wait for the folder's entry, so that a power
- * failure may undo the rename. It treats a partial write as complete. It works only with real files, whereas tests make
- * each of these operations fail.
+ * The package write-file-atomic 8.0 is not used, because it does not sync the folder, so that a power failure may undo
+ * the rename. The package also treats a partial write as complete, and works only with real files, whereas tests
+ * simulate a failure of each file operation.
  */
 export const replaceDurably = (
   files: Files,

@@ -34,7 +34,10 @@ export const explainPath = (error: unknown, what: string, cure: string): unknown
   return fault === undefined ? error : new ConfigError([`${what}: cannot be written (${code}: ${fault}); ${cure}`]);
 };
 
-/** Opens a file for writing as a run does, but leaves everything unchanged. Does not wait for a reader of a pipe. */
+/**
+ * Tests whether a file can be opened for writing as a run does, without leaving changes. Does not wait for a reader of
+ * a pipe.
+ */
 const tryToWrite = (path: string): void => {
   const isNew = !existsSync(path);
   closeSync(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK, 0o666));
@@ -67,7 +70,8 @@ export const requireReplaceable = (path: string, option: string): void => {
 };
 
 /**
- * Requires that a file can be written at this path after its parent folders are created. Created folders are kept.
+ * Requires that a file can be written at this path after its parent folders are created. Created folders are not
+ * removed.
  * @throws ConfigError.
  */
 export const requireNewFile = (path: string, option: string): void => {

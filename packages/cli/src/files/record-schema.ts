@@ -2,8 +2,8 @@ import { z } from "zod";
 
 /**
  * Returns the schema of a record with any keys whose values match `value`. Unlike `z.record`, which drops the key
- * `__proto__`, the schema keeps every own key. This matters for fields, parameters and metrics, whose names are chosen
- * by users.
+ * `__proto__`, the schema keeps every own key. Users choose the names of fields, parameters and metrics, so that any
+ * key may occur.
  */
 export const recordSchema = <Value>(value: z.ZodType<Value>): z.ZodType<Readonly<Record<string, Value>>> =>
   z.transform((input, context): Readonly<Record<string, Value>> => {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Status of a process as reported by the system. Without fields if the process has ended, or if the system has no
- * /proc.
+ * Status of a process as reported by the system. All fields are absent if the process has ended, or if the system has
+ * no /proc.
  */
 export interface ProcessStatus {
   readonly state?: string | undefined;

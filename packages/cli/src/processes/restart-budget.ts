@@ -1,6 +1,6 @@
 /**
  * Limits the restarts of a run without progress: at most `most` restarts from one checkpoint. A newer checkpoint resets
- * the count. A run of weeks can therefore survive many lost ranks, and a run that cannot start ends soon.
+ * the count. Therefore a long run survives many lost ranks, but a run that cannot start ends soon.
  */
 export class RestartBudget {
   readonly most: number;
@@ -14,8 +14,9 @@ export class RestartBudget {
   }
 
   /**
-   * @returns the number of this restart since the last progress, from the checkpoint of `step`. Undefined if no
-   * restarts are left.
+   * Counts a restart from the checkpoint of `step`.
+   *
+   * @returns number of restarts since the last progress, including this restart; undefined if no restarts remain.
    */
   spend(step: number): number | undefined {
     if (step > this.reached) this.used = 0;

@@ -17,8 +17,8 @@ export interface IssuedRecord {
 }
 
 /**
- * A saved authority, with records of all certificates that it signed. The records make it possible to revoke all
- * certificates on a stolen host.
+ * An authority with records of all certificates that it signed, as saved in a file. With the records, all certificates
+ * on a stolen host can be revoked.
  */
 export interface KeptAuthority extends Authority {
   /** The authority's certificate as PEM text, as stored in the certificate folders of hosts. */

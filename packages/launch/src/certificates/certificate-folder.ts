@@ -37,7 +37,7 @@ interface CertificateOptions {
   readonly authorityDays?: number;
 }
 
-/** Identities of all processes of a run. */
+/** TLS identities of all processes of a run. */
 interface IssuedIdentities {
   readonly coordinator: TlsIdentity;
   /** Identities of the ranks, indexed by rank. */
@@ -46,7 +46,7 @@ interface IssuedIdentities {
 
 /**
  * Creates an authority, and certificates for the coordinator and for each rank. The authority's key is not saved, so no
- * further certificates can be issued, renewed or revoked. For a run that creates its certificates in memory.
+ * further certificates can be issued, renewed or revoked. Used by runs that create their certificates in memory.
  */
 export const issueIdentities = async (options: CertificateOptions): Promise<IssuedIdentities> => {
   const { identities } = await issueWithAuthority(options);
@@ -83,8 +83,8 @@ const issueWithAuthority = async ({
  * @param keepAuthority file for the authority's key, outside `folder`. Absent: certificates cannot be renewed or
  * revoked.
  * @returns the written paths.
- * @throws ConfigError if one of the paths exists, or the authority's key would be inside `folder`. Then nothing is
- * written.
+ * @throws ConfigError if one of the paths exists, or the authority's key would be inside `folder`. In both cases
+ * nothing is written.
  */
 export const writeCertificates = async ({
   folder,
@@ -115,7 +115,7 @@ export const writeCertificates = async ({
   return files.map(({ path }) => path);
 };
 
-/** Writes all files; after an error, removes the files written so far. */
+/** Writes files. If a write fails, removes the files written so far. */
 const writeNew = (
   folder: string,
   files: readonly { readonly path: string; readonly text: string; readonly mode: number }[],

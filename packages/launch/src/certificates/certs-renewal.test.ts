@@ -316,7 +316,7 @@ describe("certs revoke", () => {
     await revoke("--rank", "1");
     expect(listed()).toEqual(new Set([0, 1].map((rank) => serialIn(rankFiles(certificates, rank).certificate))));
     expect(number()).toBeGreaterThan(before);
-    rmSync(coordinatorFiles(certificates).revoked); // the next list is made from the authority file alone
+    rmSync(coordinatorFiles(certificates).revoked); // the next list is computed from the authority file alone
     await revoke("--rank", "2");
     expect(listed().size).toBe(2); // only the removed list contained rank 0
   });

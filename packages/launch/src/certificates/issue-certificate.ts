@@ -19,8 +19,8 @@ import { coordinatorUri, rankUri } from "@skein/collectives/node";
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 /**
- * Tolerance for slow clocks of other hosts, in milliseconds. A new certificate is valid from this long before its
- * issue.
+ * Tolerance for slow clocks of other hosts, in milliseconds. The validity of a certificate begins this long before the
+ * certificate is issued.
  */
 export const clockToleranceMilliseconds: number = 5 * 60_000;
 const dayMilliseconds = 86_400_000;
@@ -60,8 +60,8 @@ const newSerial = (): string => {
 };
 
 /**
- * Validity of certificates that exist only in memory during a run, so that clock changes do not invalidate them. RFC
- * 5280.
+ * Validity period of certificates that exist only in memory during a run, so that clock changes do not invalidate these
+ * certificates. Source: RFC 5280.
  */
 const allTimes = { notBefore: new Date("1970-01-01T00:00:00Z"), notAfter: new Date("9999-12-31T23:59:59Z") } as const;
 
@@ -107,7 +107,7 @@ const hostNames = (hosts: readonly string[]): JsonGeneralNames =>
 
 /**
  * Issues a certificate to a rank's process or to the coordinator. The certificate's URIs contain the identity,
- * `skein:rank:<n>` or `skein:coordinator`. The certificate is valid for the client and the server of a connection.
+ * `skein:rank:<n>` or `skein:coordinator`. A process can use the certificate both as client and as server.
  */
 export const issueCertificate = (
   authority: Authority,

@@ -11,9 +11,8 @@ const derInteger = (value: bigint): Uint8Array<ArrayBuffer> => {
 };
 
 /**
- * Creates a certificate revocation list (CRL, RFC 5280) as PEM text. The list is valid until the authority expires.
- * Peers recognize an outdated list by its number. A shorter validity would cause all peers to be rejected if no new
- * list were created in time.
+ * Creates a certificate revocation list (CRL, RFC 5280) as PEM text. The list is valid until the authority expires,
+ * because after the expiry of a list all peers would be rejected. Peers recognize an outdated list by its number.
  *
  * @param number number of the list; must increase from list to list.
  * @param entries revocation time of each certificate, by serial number.

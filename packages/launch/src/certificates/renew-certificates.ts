@@ -46,13 +46,13 @@ export const checkFolderAuthority = (folder: string, authority: KeptAuthority, p
 };
 
 /**
- * Replaces keys and certificates by new ones from the same authority, for the same ranks and hosts. Old certificates
- * stay valid until they expire, unless they are revoked.
+ * Replaces keys and certificates by new keys and certificates, signed by the same authority for the same ranks and
+ * hosts. Old certificates stay valid until they expire, unless they are revoked.
  *
- * Each file is replaced atomically. A process that reads between the replacements of key and certificate finds that
- * they do not match, and reads both again.
+ * Each file is replaced atomically. A process that reads a new key and an old certificate detects the mismatch, and
+ * reads both files again.
  * @returns the written paths, and the expiry time of the new certificates.
- * @throws ConfigError or CertificateError. Then no file is replaced.
+ * @throws ConfigError or CertificateError before any file is replaced.
  */
 export const renewCertificates = ({
   authority: path,
@@ -82,7 +82,7 @@ export const renewCertificates = ({
       renewed.push({ files, ...(await reissueCertificate(authority, new Certificate(before), days)) });
     }
     const records = renewed.map(({ certificate }) => recordOf(certificate));
-    // Drops the records of expired certificates, except revoked certificates, which stay on the list.
+    // Removes records of expired certificates. Records of revoked certificates are preserved for the revocation list.
     const unexpired = authority.issued.filter(
       ({ validTo, revokedAt }) => revokedAt !== undefined || validTo.getTime() > Date.now() - dayMilliseconds,
     );

@@ -54,7 +54,7 @@ export const revokeCertificates = ({
     const named = certificates.map((file) => namedIn(file, authority, path));
     const uris = new Set([...ranks.map(rankUri), ...(coordinator ? [coordinatorUri] : [])]);
     const known = new Map([...authority.issued, ...named].map((record) => [record.serial, record]));
-    // The authority's record of a certificate contains more than the certificate file.
+    // The authority's record of a certificate has more fields than the certificate file.
     for (const record of authority.issued) known.set(record.serial, record);
     for (const uri of uris)
       if (![...known.values()].some((record) => record.uris.includes(uri)))

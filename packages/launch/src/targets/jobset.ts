@@ -13,8 +13,7 @@ export const podHost = (plan: LaunchPlan, replicatedJob: string, index: number):
   `${runName(plan)}-${replicatedJob}-0-${index}.${runName(plan)}`;
 
 /**
- * Returns a Job whose pods are never replaced individually: the first failure fails the Job, and the JobSet restarts
- * all pods.
+ * Returns a Job without replacement of single pods: the first failure fails the Job, and the JobSet restarts all pods.
  */
 export const gangJob = (plan: LaunchPlan, pods: number, container: Container): JobSpec => ({
   completionMode: "Indexed",
@@ -27,9 +26,9 @@ export const gangJob = (plan: LaunchPlan, pods: number, container: Container): J
 });
 
 /**
- * Returns a JobSet that restarts all its pods together. Reason and message of a failed Job select the action: a pod
- * evicted by the cluster costs no restart, a usage error or an exceeded time limit ends the JobSet, and any other
- * failure costs one restart.
+ * Returns a JobSet that restarts all its pods together. Its failure policy selects an action by the reason and message
+ * of a failed Job. A pod evicted by the cluster costs no restart. A usage error or an exceeded time limit ends the
+ * JobSet. Any other failure costs one restart.
  */
 export const gangJobSet = (
   plan: LaunchPlan,
@@ -40,7 +39,7 @@ export const gangJobSet = (
   successPolicy: { operator: "All", targetReplicatedJobs: [finishes] },
   failurePolicy: {
     maxRestarts: plan.maxRestarts,
-    restartStrategy: "BlockingRecreate", // no pod of the last attempt is left to disturb the next rendezvous
+    restartStrategy: "BlockingRecreate", // pods of the previous attempt must not disturb the next rendezvous
     rules: [
       {
         name: "disruption",

@@ -17,10 +17,10 @@ const coordinatorHost = (plan: LaunchPlan): string => `${runName(plan)}-0.${runN
 
 /**
  * Returns the restart policy of a group of pods without an operator. If a rank dies, its peers exit within seconds with
- * an error of their own. Each pod is then replaced by a pod with the same index, and all pods join a new rendezvous. So
- * one restart of the group is one failure of *each* index: limits per index count restarts of the group, whereas
- * `backoffLimit` would count a restart once per rank. The first index without remaining retries ends the Job, because
- * all other ranks need it.
+ * an error. Each pod is then replaced by a pod with the same index, and all pods join a new rendezvous. Therefore each
+ * restart of the group counts as one failure per index, and is limited by the failures per index; `backoffLimit` would
+ * count each restart once per rank. If one index has no retries left, the Job ends, because all other ranks need this
+ * index.
  */
 const restartPolicy = (
   plan: LaunchPlan,

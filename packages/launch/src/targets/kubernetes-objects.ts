@@ -1,6 +1,6 @@
 /**
- * Metadata of a Kubernetes object. This file contains only the fields that launch targets write, of core/v1, batch/v1
- * (1.29), networking.k8s.io/v1, JobSet v1alpha2 (0.11), Kubeflow Trainer v1alpha1 (2.2).
+ * Metadata of a Kubernetes object. Types in this file contain only the fields that launch targets write, from core/v1,
+ * batch/v1 (1.29), networking.k8s.io/v1, JobSet v1alpha2 (0.11) and Kubeflow Trainer v1alpha1 (2.2).
  */
 
 export interface Metadata {
@@ -37,13 +37,16 @@ export interface Container {
     readonly mountPath: string;
     readonly readOnly?: true;
     /**
-     * Path of the only folder of the volume that is mounted. `$(NAME)` is replaced by the container's variable NAME.
+     * Path of the only folder that is mounted from the volume. `$(NAME)` is replaced by the container's variable NAME.
      */
     readonly subPathExpr?: string;
   }[];
 }
 
-/** Files of a Secret, with their paths. If `optional` is true, the Secret or any of its files may be missing. */
+/**
+ * Files that are mounted from a Secret, with their paths. If `optional` is true, the Secret or any of its files may be
+ * missing.
+ */
 export interface SecretFiles {
   readonly name: string;
   readonly items: readonly { readonly key: string; readonly path: string }[];

@@ -2,11 +2,11 @@
 export const targetNames = ["local", "mpirun", "slurm", "k8s-job", "jobset", "trainjob"] as const;
 export type TargetName = (typeof targetNames)[number];
 
-/** Transports between ranks. */
+/** Transports between ranks that `skein-train launch` supports. */
 export const launchTransports = ["threads", "tcp", "tls", "mpi"] as const;
 export type LaunchTransport = (typeof launchTransports)[number];
 
-/** Options as commander returns them. */
+/** Command-line options of `skein-train launch`, as parsed by commander. */
 export interface LaunchOptions {
   readonly target: string;
   readonly name?: string;
@@ -35,7 +35,7 @@ export interface LaunchOptions {
   readonly set: readonly string[];
 }
 
-/** Facts from the job file and this machine that are needed in addition to the options. */
+/** Properties of the job file and this machine that launch targets need in addition to the options. */
 export interface LaunchContext {
   readonly job: {
     readonly path: string;
@@ -46,7 +46,7 @@ export interface LaunchContext {
     readonly ranksPerProcess: number;
     readonly certificates: string | undefined;
     readonly insecure: boolean;
-    /** Data and model files that the job names relative to its own folder. */
+    /** Paths in the job that are relative to the job's folder: data and model files, by key. */
     readonly relativePaths: readonly { readonly key: string; readonly value: string }[];
   };
   readonly program: readonly string[];

@@ -15,7 +15,7 @@ export interface LaunchPlan {
   readonly target: TargetName;
   /** Name of the run. Each target replaces characters that it does not allow. */
   readonly name: string;
-  /** Job file: its absolute path, for ranks that can read this file system, and its text, for all other ranks. */
+  /** Job file: absolute path for ranks that can read this file system, and text for all other ranks. */
   readonly job: { readonly path: string; readonly text: string };
   readonly ranks: number;
   /** Number of processes to start. Each process runs the same number of ranks, as threads. */
@@ -27,7 +27,7 @@ export interface LaunchPlan {
   /** Options `--set` and `--steps`, which are passed to the ranks. */
   readonly overrides: readonly string[];
   readonly transport: LaunchTransport;
-  /** Folder with certificates; in Kubernetes, name of the Secret that contains them. */
+  /** Folder with certificates. In Kubernetes: name of the Secret with the certificates. */
   readonly certificates: string | undefined;
   readonly insecure: boolean;
   readonly output: string | undefined;
@@ -92,7 +92,7 @@ export const makeLaunchPlan = (options: LaunchOptions, { job, program }: LaunchC
     insecure: options.insecure === true,
     output: options.output,
     maxRestarts: read.count("maxRestarts", 0, 1000) ?? 3,
-    cpus: read.count("cpus", 1, 4096) ?? 2, // a rank computes on one thread and exchanges data on another
+    cpus: read.count("cpus", 1, 4096) ?? 2, // a rank computes on one thread and communicates on another thread
     memoryBytes: read.memoryBytes(),
     gpus: read.count("gpus", 0, 64) ?? 0,
     gpuResource: read.word(

@@ -10,7 +10,7 @@ import {
 export const inKubernetes: readonly TargetName[] = ["k8s-job", "jobset", "trainjob"];
 const acrossMachines: readonly TargetName[] = ["slurm", ...inKubernetes];
 
-/** Targets of each option that applies only to some targets. */
+/** Targets that support an option. Absent: all targets support the option. */
 const targetsOf: Partial<Record<keyof LaunchOptions, readonly TargetName[]>> = {
   nodes: ["slurm", "trainjob"],
   image: inKubernetes,
@@ -30,7 +30,7 @@ const targetsOf: Partial<Record<keyof LaunchOptions, readonly TargetName[]>> = {
   port: ["mpirun", ...acrossMachines],
 };
 
-/** Settings that checks of several options need in addition to the options. */
+/** Values derived from options and job, for rules that relate several options. */
 interface Settled {
   readonly target: TargetName;
   readonly transport: LaunchTransport;
@@ -63,8 +63,8 @@ const networkFaults = (options: LaunchOptions, { target, transport, job }: Settl
 };
 
 /**
- * Matches paths that Open MPI passes to ssh unchanged. Open MPI splits the value at spaces, does not support quotes,
- * and in some cases passes the value to a shell.
+ * Matches paths that Open MPI passes to ssh unchanged. Open MPI splits the option value at spaces, does not support
+ * quotes, and in some cases passes the value to a shell.
  */
 const passedWhole = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
@@ -93,10 +93,10 @@ const nodeFaults = (options: LaunchOptions, { target, transport, ranks, job }: S
   return faults;
 };
 
-/** Maximum size of the job in a ConfigMap, in bytes. Kubernetes allows 1 MiB, including its own keys. */
+/** Maximum size of the job in a ConfigMap, in bytes. Kubernetes allows 1 MiB including object keys. */
 const maxConfigMapBytes = 1_000_000;
 
-/** Returns the violated rules between options, target and job. */
+/** Checks the rules that relate options, target and job. Returns one message per violated rule. */
 export const crossFaults = (options: LaunchOptions, settled: Settled): string[] => {
   const { target, ranks, job } = settled;
   const faults: string[] = [];

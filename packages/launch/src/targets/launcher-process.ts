@@ -68,9 +68,9 @@ export interface AttemptSignals {
 }
 
 /**
- * Starts a command that runs ranks. The command gets its own process group, so that Ctrl-C reaches only this process,
- * which then decides how to stop the ranks. If this process exits first, it ends the command; if this process is
- * killed, the command detects that by itself.
+ * Starts a command that runs ranks. The command runs in a separate process group, so that Ctrl-C reaches only this
+ * process, which then decides how to stop the ranks. If this process exits first, it terminates the command. If this
+ * process is killed, the command detects the loss of its launcher.
  */
 export const startAttempt = (
   command: readonly string[],

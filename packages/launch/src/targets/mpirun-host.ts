@@ -4,7 +4,7 @@ import type { MpirunHost } from "./mpirun.ts";
 import { parseMpirunVersion } from "./mpirun-version.ts";
 
 /**
- * Detects the version of the first mpirun on PATH, and facts about this machine that determine mpirun's options.
+ * Returns the version of the first mpirun on PATH, and properties of this machine that determine mpirun's options.
  *
  * @throws LaunchError if there is no mpirun, or its implementation is unknown.
  */

@@ -3,7 +3,7 @@ import type { LaunchPlan } from "./launch-plan.ts";
 import type { MpirunVersion } from "./mpirun-version.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
 
-/** Facts about this machine that determine mpirun's options. */
+/** Properties of this machine that determine mpirun's options. */
 export interface MpirunHost {
   readonly version: MpirunVersion;
   readonly cores: number;
@@ -11,8 +11,9 @@ export interface MpirunHost {
 }
 
 /**
- * Seconds between the three signals with which Open MPI ends all other ranks after a rank is lost. Ranks need some
- * seconds to report the lost rank. Open MPI waits even if no rank is left, so a restart takes twice as long.
+ * Seconds between the three signals with which Open MPI ends the other ranks after a rank is lost. Ranks need some
+ * seconds to report the lost rank. Open MPI waits even if all ranks have ended, so a restart is delayed by twice this
+ * time.
  */
 const abortSeconds = 5;
 
@@ -35,7 +36,7 @@ const openMpi4 = (plan: MpirunOptions, oversubscribed: boolean, ssh: string | un
   ...(ssh === undefined ? [] : ["--mca", "plm_rsh_args", ssh]),
 ];
 
-// Open MPI 5 starts processes with PRRTE, which has its own parameters.
+// Open MPI 5 starts processes with PRRTE, which has separate parameters.
 const openMpi5 = (plan: MpirunOptions, oversubscribed: boolean, ssh: string | undefined): string[] => [
   ...(plan.hostfile === undefined ? [] : ["--hostfile", plan.hostfile]),
   ...(oversubscribed ? ["--map-by", ":OVERSUBSCRIBE"] : []),
@@ -54,7 +55,7 @@ export interface MpirunOptions
 
 /**
  * Returns the options of mpirun that precede the variables and the command. Ranks are not bound to cores, because each
- * rank has separate threads for computation and exchange. Waiting ranks yield if there are fewer cores than ranks.
+ * rank has separate threads for computation and communication. Waiting ranks yield if there are fewer cores than ranks.
  */
 export const mpirunFlags = (settings: MpirunOptions, { version, cores, root }: MpirunHost): string[] => {
   const { processes, hostfile } = settings;
@@ -85,8 +86,8 @@ export const mpirunCommand = (plan: LaunchPlan, host: MpirunHost, output: string
 ];
 
 /**
- * Returns the signal after which mpirun lets its ranks save and stop. Open MPI forwards SIGUSR2 and does not kill
- * ranks, whereas after SIGTERM it kills them within seconds. Hydra forwards SIGTERM.
+ * Returns the signal after which mpirun lets its ranks save and stop. Open MPI forwards SIGUSR2 without killing ranks,
+ * but kills ranks within seconds after SIGTERM. Hydra forwards SIGTERM.
  */
 export const stopSignalOf = (version: MpirunVersion): "SIGTERM" | "SIGUSR2" =>
   version === "hydra" ? "SIGTERM" : "SIGUSR2";
@@ -103,7 +104,10 @@ export const firstHost = (hostfile: string): string | undefined =>
     ?.split(/\s+/)[0]!
     .replace(/:\d+$/, "");
 
-/** Returns a script that starts one attempt, for the user to read or keep. The supervisor handles restarts. */
+/**
+ * Returns a script that starts one attempt, for the user to read or save. The supervisor, not the script, handles
+ * restarts.
+ */
 export const mpirunScript = (command: readonly string[], coordinator: string): string => `#!/bin/bash
 set -eu -o pipefail
 export ${coordinatorVariable}=${shellQuote(coordinator)}

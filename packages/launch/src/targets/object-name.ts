@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * Maximum length of an object name. To name a pod, JobSet appends `-launcher-0-<index>` and five random letters, and a
- * pod's name is a DNS label of at most 63 characters: 63 − 12 − 5 digits − 6.
+ * Maximum length of an object name. JobSet names a pod `<object name>-launcher-0-<index>` and five random letters, and
+ * a pod's name is a DNS label of at most 63 characters. So the maximum is 63 − 12 − 5 digits of the index − 6.
  */
 export const longestObjectName = 40;
 

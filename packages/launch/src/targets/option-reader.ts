@@ -29,7 +29,7 @@ export class OptionReader {
     return undefined;
   }
 
-  /** Reads a name that is copied unchanged into a manifest, script or label. */
+  /** Reads an option whose value is copied unchanged into a manifest, script or label. */
   word(key: keyof LaunchOptions, pattern: RegExp, rule: string): string | undefined {
     const text = this.options[key] as string | undefined;
     if (text === undefined || (text.length <= 253 && pattern.test(text))) return text;

@@ -5,7 +5,7 @@ export const coordinatorVariable = "SKEIN_COORDINATOR";
 /** Name of the environment variable with the join secret, read by the process of every rank. */
 export const secretVariable = "SKEIN_SECRET";
 
-/** Default port of the rendezvous. Used if the ranks do not share their machines with other runs. */
+/** Default port of the rendezvous, for ranks that do not share their machines with other runs. */
 export const defaultPort = 29410;
 
 /** Paths of job, results and certificates for ranks. */
@@ -16,7 +16,7 @@ export interface RankPaths {
 }
 
 /**
- * Returns the arguments of a rank's process. They are the same for all ranks, because each process discovers its own
+ * Returns the arguments of a rank's process. The arguments are equal for all ranks, because each process detects its
  * rank. Ranks resume from the newest checkpoint if there is one, so a restart uses the same command. The secret is not
  * an argument, because any user of a machine can list command lines.
  */

@@ -17,7 +17,7 @@ const indexVariable = "JOB_COMPLETION_INDEX";
 const certificatesFolder = "/etc/skein/certificates";
 const claimFolder = "/output";
 
-/** Seconds between the request to end a pod and its kill. A last checkpoint can be saved in this time. */
+/** Seconds between the request to stop a pod and its kill, enough to save a last checkpoint. */
 const graceSeconds = 120;
 const userId = 1000;
 
@@ -80,8 +80,8 @@ export const volumeMounts = (plan: LaunchPlan): Container["volumeMounts"] => [
 ];
 
 /**
- * Returns the files of the Secret, in one folder per pod, so that each pod has only its own keys: the key of the first
- * rank of its process and, in the pod that hosts the coordinator, the coordinator's key.
+ * Returns the paths of the Secret's files, with one folder per pod, so that each pod has only the keys of its process:
+ * the key of the first rank of the process and, in the pod with the coordinator, the coordinator's key.
  */
 const filesOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] =>
   Array.from({ length: plan.processes }, (_, index) =>
@@ -94,7 +94,7 @@ const fileNames = (plan: LaunchPlan, index: number): string[] => {
   return [certificate, key, authority, ...(index === 0 ? [coordinator.certificate, coordinator.key] : [])];
 };
 
-/** Returns the list of revoked certificates for each pod. The file exists only after a revocation. */
+/** Returns the path of the certificate revocation list for each pod. The list exists only after a revocation. */
 const revokedOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] => {
   const { revoked } = coordinatorFiles("");
   return Array.from({ length: plan.processes }, (_, index) => ({ key: revoked, path: `${index}/${revoked}` }));
@@ -118,7 +118,7 @@ const volumes = (plan: LaunchPlan): Volume[] => [
   ...(plan.certificates === undefined ? [] : [certificateVolume(plan.certificates, plan)]),
 ];
 
-/** Returns the paths inside a rank's pod. */
+/** Returns the paths of job, output and certificates inside a rank's pod. */
 export const podPaths = (plan: LaunchPlan): Parameters<typeof rankArguments>[1] => ({
   job: jobPath,
   output: outputPath(plan),
@@ -173,7 +173,7 @@ export const onUsageError = (action: PodFailureRule["action"]): PodFailureRule =
   onExitCodes: { containerName, operator: "In", values: [exitCodes.usage] },
 });
 
-/** Rule for failures after which another attempt may succeed; the plan limits the number of attempts. */
+/** Rule for failures after which a retry may succeed. The plan limits the number of restarts. */
 export const onRetriable: PodFailureRule = {
   action: "Count",
   onExitCodes: { containerName, operator: "In", values: [exitCodes.failure, exitCodes.temporary] },

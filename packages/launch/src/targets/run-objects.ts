@@ -6,8 +6,8 @@ import { defaultPort, secretVariable } from "./rank-command.ts";
 import { objectName } from "./object-name.ts";
 
 /**
- * Returns the name of a run on a cluster, which is the name of its objects and its Service, and the prefix of its pods'
- * names.
+ * Returns the name of a run on a cluster, which is also the name of its Service and of its other objects, and the
+ * prefix of pod names.
  */
 export const runName = (plan: LaunchPlan): string => objectName(plan.name);
 
@@ -18,7 +18,7 @@ export const runLabels = (plan: LaunchPlan): Readonly<Record<string, string>> =>
   [instanceLabel]: runName(plan),
 });
 
-/** Returns the metadata of an object of the run. `queued`: whether a queue admits this object. */
+/** Returns the metadata of an object of the run. `queued`: whether a queue admits the object. */
 export const runMetadata = (
   plan: LaunchPlan,
   { suffix = "", queued = false }: { readonly suffix?: string; readonly queued?: boolean } = {},
@@ -52,12 +52,12 @@ export const joinSecret = (plan: LaunchPlan, secret: string): KubernetesObject =
   stringData: { [secretVariable]: secret },
 });
 
-/** Returns the port of the rendezvous. Each pod has its own address, so runs never compete for the port. */
+/** Returns the port of the rendezvous. Each pod has a separate IP address, so runs never compete for the port. */
 export const portOf = ({ port }: LaunchPlan): number => port ?? defaultPort;
 
 /**
- * Returns a Service that gives every pod of a Job a DNS name, `<pod's hostname>.<run>`. The name also exists before the
- * pod is ready, because readiness needs the rendezvous.
+ * Returns a Service that gives every pod of a Job a DNS name, `<pod's hostname>.<run>`. The name exists before the pod
+ * is ready, because pods resolve names during the rendezvous, which precedes readiness.
  */
 export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
   apiVersion: "v1",
@@ -72,8 +72,9 @@ export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
 });
 
 /**
- * Returns a policy that lets only pods of the run connect to pods of the run, on any port, if the cluster's network
- * enforces policies. Outgoing traffic is not restricted; the cluster controls access to storage and registries.
+ * Returns a network policy that lets only pods of the run connect to pods of the run, on any port. The policy has an
+ * effect only if the cluster's network enforces policies. Outgoing traffic is not restricted; the cluster controls
+ * access to storage and registries.
  */
 export const runOnly = (plan: LaunchPlan): KubernetesObject => {
   const podSelector = { matchLabels: { [instanceLabel]: runName(plan) } };
@@ -86,12 +87,13 @@ export const runOnly = (plan: LaunchPlan): KubernetesObject => {
 };
 
 /**
- * Formats an object as YAML 1.1, the version that kubectl reads. YAML 1.1 does not read a bare `no` or `1:30` as text.
+ * Formats an object as YAML 1.1, the version that kubectl reads. A bare `no` or `1:30` is not text in YAML 1.1, so such
+ * values are quoted.
  */
 export const printObject = (object: KubernetesObject): string =>
   stringify(object, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
 
-/** Returns the objects of a run as files, and as one stream for kubectl. */
+/** Returns the objects of a run as files, and as input of `kubectl create`. */
 export const kubernetesLaunch = (plan: LaunchPlan, objects: readonly KubernetesObject[]): Launch => {
   const namespace = plan.namespace === undefined ? [] : ["--namespace", plan.namespace];
   const files = objects.map((object): LaunchFile => {

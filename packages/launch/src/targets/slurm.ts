@@ -3,7 +3,10 @@ import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
 
-/** Number of seconds before its time limit at which Slurm warns the job: enough to save and to be queued again. */
+/**
+ * Number of seconds before the time limit at which Slurm signals the job, enough to save a checkpoint and to queue the
+ * job again.
+ */
 const warningSeconds = 120;
 
 const twoDigits = (value: number): string => String(value).padStart(2, "0");
@@ -11,7 +14,9 @@ const twoDigits = (value: number): string => String(value).padStart(2, "0");
 const clock = (seconds: number): string =>
   [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60].map(twoDigits).join(":");
 
-/** Converts a name to a plain word. sbatch reads directives and does not handle quotes reliably. */
+/**
+ * Converts a name to a word without special characters, because sbatch does not handle quotes in directives reliably.
+ */
 const plainWord = (text: string): string => text.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^-+/, "") || "skein";
 
 const directives = (plan: LaunchPlan): string[] => {
@@ -34,8 +39,8 @@ const directives = (plan: LaunchPlan): string[] => {
 };
 
 /**
- * Returns the run's folder as a word of bash. Default: a folder with the job id, which stays the same if the job is
- * queued again.
+ * Returns the output folder of the run as a word of bash. Default: a folder named after the job id, which stays the
+ * same when the job is queued again.
  */
 const outputWord = ({ output, name }: LaunchPlan): string =>
   output === undefined ? `${shellQuote(`runs/${plainWord(name)}`)}/"$SLURM_JOB_ID"` : shellQuote(output);
@@ -45,7 +50,7 @@ const script = (plan: LaunchPlan): string => {
     ...plan.program,
     ...rankArguments(plan, { job: plan.job.path, output: "", certificates: plan.certificates }),
   ];
-  const output = words.lastIndexOf("--output") + 1; // the script defines the folder
+  const output = words.lastIndexOf("--output") + 1; // replaced by the script's variable
   const command = words.map((word, i) => (i === output ? '"$output"' : shellQuote(word))).join(" ");
   // Jobs that share a node must not share a port. The port is below the range that systems assign dynamically.
   const port = plan.port ?? "$((20000 + SLURM_JOB_ID % 10000))";
@@ -104,9 +109,9 @@ scontrol requeue "$SLURM_JOB_ID"
 };
 
 /**
- * Converts a plan to a batch script for Slurm. A failed attempt, and an attempt that reached its time limit, are queued
- * again with the same job id, up to `maxRestarts` failures without a newer checkpoint. Reaching the time limit is not
- * counted as a failure.
+ * Converts a plan to a batch script for Slurm. After a failure or at its time limit, the job is queued again with the
+ * same job id. The number of failures without a newer checkpoint is limited by `maxRestarts`; reaching the time limit
+ * does not count as a failure.
  */
 export const slurm = (plan: LaunchPlan): Launch => {
   const text = script(plan);

@@ -8,7 +8,7 @@ interface Played {
   readonly notes: readonly string[];
 }
 
-/** Simulates attempts that end with the exit codes `codes`. */
+/** Simulates attempts that end with the given exit codes. */
 const play = async (
   codes: readonly number[],
   maxRestarts: number,

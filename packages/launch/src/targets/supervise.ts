@@ -9,7 +9,7 @@ export interface Attempt {
 }
 
 export interface Supervision {
-  /** Starts an attempt; `number` counts attempts from 0. Each attempt resumes from the newest checkpoint by itself. */
+  /** Starts an attempt. `number` counts attempts from 0. Each attempt resumes from the newest checkpoint. */
   readonly start: (number: number) => Attempt | Promise<Attempt>;
   /** Maximum number of restarts without a newer checkpoint. */
   readonly maxRestarts: number;
@@ -20,30 +20,27 @@ export interface Supervision {
   readonly note: (line: string) => void;
   /**
    * Pause before a restart, in milliseconds. Each further restart without progress doubles the pause, up to 30 times
-   * this value. After a failure that only time can cure, such as a full disk, the longest pause is used immediately.
-   * Default: 1000.
+   * this value. After a failure that may disappear with time, such as a full disk, the longest pause is used
+   * immediately. Default: 1000.
    */
   readonly pauseMilliseconds?: number;
 }
 
 const longestPauses = 30;
 
-/**
- * Exit code of ranks that had not started yet when launchers asked them to stop, so that they did not handle the
- * signal.
- */
+/** Exit code of ranks that received a stop signal before they had installed a signal handler. */
 const endedByStop = 128 + constants.signals.SIGUSR2;
 
 /**
- * Returns the exit code of a launcher whose ranks ended with `code`. If a stop was requested and the ranks stopped,
- * this is the code of the signal.
+ * Returns the exit code of a launcher whose ranks ended with `code`. If the ranks stopped on request, returns the code
+ * of the signal.
  */
 export const codeAfter = (code: number, stopCause: StopCause | undefined): number =>
   stopCause !== undefined && [...stopCodes, endedByStop].includes(code) ? exitCodeOfSignal(stopCause) : code;
 
 /**
- * Runs attempts until one succeeds, fails with a usage error, or no restarts are left. A usage error is not retried,
- * because it would occur again.
+ * Runs attempts until an attempt succeeds or fails with a usage error, a stop is requested, or no restarts remain. A
+ * usage error is not retried, because it would occur again.
  *
  * @returns the exit code of the last attempt; if the run was stopped, the code of the signal.
  */

@@ -5,7 +5,7 @@ import type { Launch } from "./launch-target.ts";
 import { jobPath, literal, outputPath, rankContainer, rankEnvironment, resourcesOf } from "./rank-pod.ts";
 import { jobConfigMap, joinSecret, kubernetesLaunch, portOf, runMetadata, runName, runOnly } from "./run-objects.ts";
 
-/** Label of the runtime's step that is configured by the `trainer` section of a TrainJob. */
+/** Label of the runtime's job that the `trainer` section of a TrainJob configures. */
 const ancestorLabel = { "trainer.kubeflow.org/trainjob-ancestor-step": "trainer" };
 
 const launcherJob = "launcher";
@@ -14,7 +14,7 @@ const sshPort = 2222; // a port below 1024 needs a privilege that the pods do no
 const hostfile = "/etc/mpi/hostfile"; // written into the launcher's pod by Kubeflow's MPI policy
 
 /**
- * Script that starts sshd for mpirun. The host key exists as long as the pod; the key that Kubeflow mounts authorizes
+ * Script that starts sshd for mpirun. A new host key is created in each pod. The key that Kubeflow mounts authorizes
  * clients.
  */
 const sshServer = [
@@ -33,8 +33,8 @@ const nodeContainer = (plan: LaunchPlan, processesPerNode: number): Container =>
 });
 
 /**
- * Returns the container of the launcher. mpirun's flags depend on the version in the image, so skein-train inside the
- * launcher chooses them.
+ * Returns the container of the launcher. skein-train inside the launcher selects mpirun's options, which depend on the
+ * Open MPI version in the image.
  */
 const launcherContainer = (plan: LaunchPlan, processesPerNode: number): Container => {
   return {
@@ -55,18 +55,18 @@ const launcherContainer = (plan: LaunchPlan, processesPerNode: number): Containe
       String(sshPort),
       "--ssh-key",
       `${sshFolder}/id_rsa`,
-      "--ssh-trust-any-host", // each pod creates its own host key, which cannot be known in advance
+      "--ssh-trust-any-host", // each pod creates a host key, which cannot be known in advance
       "--port",
       String(portOf(plan)),
       "--max-restarts",
-      "0", // the JobSet restarts, with new pods
+      "0", // the JobSet handles restarts, with new pods
       ...(plan.insecure ? ["--insecure"] : []),
       ...plan.overrides,
       "--output",
       outputPath(plan),
     ].map(literal),
     resources: resourcesOf(plan, processesPerNode),
-    // The launcher itself is not a rank: processes that it starts get their rank from mpirun.
+    // The launcher is not a rank; mpirun assigns ranks to the processes that it starts.
     env: rankEnvironment(plan, podHost(plan, nodeJob, 0)).filter(({ name }) => name !== "WORLD_SIZE"),
   };
 };
@@ -97,8 +97,8 @@ const mpiJobs = (plan: LaunchPlan, nodes: number, processesPerNode: number): Job
 
 /**
  * Converts a plan to a Kubeflow TrainJob (trainer.kubeflow.org/v1alpha1, 2.2 or later) with its own TrainingRuntime, so
- * that no runtime needs to be installed. Without MPI, a node is one process. With MPI, `nodes` machines run the same
- * number of processes each, and the launcher is one of the machines.
+ * that no runtime needs to be installed. Without MPI, each node runs one process. With MPI, each of the `nodes`
+ * machines runs the same number of processes, and the launcher runs on one of the machines.
  */
 export const trainjob = (whole: LaunchPlan, secret: string): Launch => {
   const plan: LaunchPlan = { ...whole, seconds: undefined }; // the TrainJob limits the time of all attempts together

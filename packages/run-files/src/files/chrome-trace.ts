@@ -17,7 +17,8 @@ export interface TraceFacts extends ReportTraceFacts {
 }
 
 /**
- * A span with its times in whole nanoseconds. Viewers compare rounded times, so nesting is determined from these times.
+ * A span with start and end in whole nanoseconds. Nesting is determined from the rounded times, because viewers compare
+ * rounded times.
  */
 interface RoundedSpan {
   readonly span: Span;
@@ -56,7 +57,7 @@ const rowsOf = (track: Track, spans: readonly Span[]): RoundedSpan[][] => {
 
 const flowPhases = { begin: "s", through: "t", end: "f" } as const;
 
-/** A row with one of its spans. */
+/** A span, with the process and thread ids under which viewers draw it. */
 interface Row {
   readonly pid: number;
   readonly tid: number;

@@ -11,15 +11,18 @@ export type EvaluatedOn = "test" | "validation" | "training";
  * model.
  */
 export interface EvaluationFigures {
-  /** Mean loss over the held-out samples, in nats. For predicted values: in the unit of the model's loss. */
+  /** Mean loss over the held-out samples, in nats. If the model predicts values: in the unit of the model's loss. */
   readonly loss: number;
-  /** Fraction of correct predictions, 0 to 1. Present only for classes. */
+  /** Fraction of correct predictions, 0 to 1. Present only if the model predicts classes. */
   readonly accuracy?: number;
-  /** Loss in bits, `loss / ln 2`. Present only for bytes. */
+  /** Loss in bits per byte, `loss / ln 2`. Present only if the model predicts bytes. */
   readonly bitsPerByte?: number;
-  /** Loss in bits, `loss / ln 2`. Present only for tokens. */
+  /** Loss in bits per token, `loss / ln 2`. Present only if the model predicts tokens. */
   readonly bitsPerToken?: number;
-  /** `exp(loss)`: the number of equally likely choices with this loss. Present only for bytes and tokens. */
+  /**
+   * Perplexity, `exp(loss)`: number of equally likely bytes or tokens with the same loss. Present only if the model
+   * predicts bytes or tokens.
+   */
   readonly perplexity?: number;
   /** Metrics that the model defines, by name. */
   readonly metrics?: Readonly<Record<string, number>>;

@@ -2,8 +2,8 @@ import { closeSync, constants, fstatSync, futimesSync, openSync, readSync } from
 import { parentPort, workerData } from "node:worker_threads";
 import type { Heartbeat } from "./heartbeat.ts";
 
-// Entry point of the thread that touches the lock file of a folder, because the main thread may be busy for minutes.
-// Imports no modules of this package, so that the thread starts immediately.
+// Entry point of the thread that touches the lock file of a folder while the main thread is busy, which may take
+// minutes. Imports no modules of this package, so that the thread starts immediately.
 
 const { path, id, everyMilliseconds } = workerData as Heartbeat;
 const content = Buffer.alloc(4096);

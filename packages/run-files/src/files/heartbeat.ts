@@ -10,7 +10,7 @@ export interface Heartbeat {
 }
 
 /**
- * Touches a file of this process periodically, in a separate thread.
+ * Touches the lock file of this process periodically, in a separate thread.
  *
  * @param onTaken Called once if the file belongs to another holder.
  * @returns a function that ends the thread. If no thread can be started, the file is not touched, and other processes

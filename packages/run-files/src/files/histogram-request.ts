@@ -37,7 +37,7 @@ export const takeRequest = (folder: string): boolean => {
 
 const pollMilliseconds = 1000;
 /**
- * Maximum number of steps between two checks, so that a run whose steps become slower does not ignore requests for
+ * Maximum number of steps between two checks. Without a limit, a run that becomes slower would ignore requests for
  * long.
  */
 const maxSteps = 1000;
@@ -52,7 +52,7 @@ export class HistogramRequests {
   private interval = 1;
   private stepsLeft = 1;
 
-  /** @param clock Returns milliseconds. */
+  /** @param clock Returns a time in milliseconds. */
   constructor(
     folder: string,
     rank: number,

@@ -10,7 +10,7 @@ export interface ValueRange {
   readonly max: number;
 }
 
-/** Counts of some values of a tensor. Counts over the same range can be added. */
+/** Histogram counts of one part of a tensor's values. Counts over the same range can be added. */
 export interface HistogramPart {
   /** Number of all values, including non-finite values. */
   readonly size: number;
@@ -23,7 +23,7 @@ export interface HistogramPart {
   readonly counts: readonly number[];
 }
 
-/** Returns the numbers of a tensor, without a copy if its memory contains numbers. */
+/** Returns the values of a tensor as numbers, without a copy if the values are stored as numbers. */
 const valuesOf = (array: NdArray): ArrayLike<number> =>
   array.data instanceof Float32Array || array.dtype === "i32" || array.dtype === "u32" || array.dtype === "u8"
     ? (array.data as ArrayLike<number>)
@@ -74,7 +74,7 @@ export const countValues = (array: NdArray, { min, max }: ValueRange): Histogram
   return { size: values.length, zeros, nonFinite: values.length - finite, sum, sumOfSquares, counts };
 };
 
-/** Adds counts of parts of a tensor. All counts are over the same range. */
+/** Adds counts of the parts of a tensor. All parts must be counted over the same range. */
 export const joinCounts = (parts: readonly HistogramPart[]): HistogramPart => {
   const total = (read: (part: HistogramPart) => number): number => parts.reduce((sum, part) => sum + read(part), 0);
   return {

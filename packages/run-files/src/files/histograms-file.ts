@@ -3,10 +3,7 @@ import { join } from "node:path";
 import { copyLines } from "@skein/cli/node";
 import type { ParameterHistograms } from "@skein/report";
 
-/**
- * File in the output folder of a run with histograms of its weights and gradients. It has one line per parameter and
- * step.
- */
+/** File in the output folder of a run with histograms of weights and gradients, one line per parameter and step. */
 export const histogramsFile = "histograms.jsonl";
 
 /** A line of the file: histograms of a parameter, or the end of a step's histograms. */

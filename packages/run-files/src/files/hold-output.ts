@@ -11,19 +11,19 @@ import { type Holder, readHolder } from "./holder.ts";
 /** Lock file in an output folder, which exists while a process writes to the folder. */
 export const holderFile = ".held-by.json";
 
-/** Waiting times for the holder of a folder, in milliseconds. */
+/** Timing of the lock on an output folder, in milliseconds. */
 export interface HoldTimes {
   /**
-   * Time to wait for a holder on this machine to end. A killed process needs a moment to end, and the program that
-   * killed it continues at once.
+   * Time to wait for a holder on this machine to end. A killed process needs a moment to end, but the program that
+   * killed the process may start the next run at once.
    */
   readonly patience: number;
   readonly pollMilliseconds: number;
   /** Interval at which the holder touches the lock file. */
   readonly beatMilliseconds: number;
   /**
-   * A holder counts as gone if it is not listed on this system and has not touched the lock file for this time. The
-   * time covers several beats, because the disk of a live holder may stall for seconds.
+   * Time without an update of the lock file after which a holder that is not listed on this system counts as gone. The
+   * time covers several heartbeats, because the disk of a live holder may stall for seconds.
    */
   readonly silence: number;
 }
@@ -31,7 +31,7 @@ export interface HoldTimes {
 const defaultTimes: HoldTimes = { patience: 1000, pollMilliseconds: 50, beatMilliseconds: 3000, silence: 30_000 };
 
 export interface HoldOptions {
-  /** Kind of writer, such as a run or a sweep. */
+  /** Description of the process that writes, such as "a run" or "a sweep", for messages. */
   readonly what: string;
   /** Called with a line for the user if it takes time to determine whether a holder is gone. */
   readonly note?: ((line: string) => void) | undefined;
@@ -46,8 +46,8 @@ export interface HoldOptions {
 const heldHere = new Set<string>();
 
 /**
- * Whether a holder still writes or is gone. Unknown: the process of the holder belongs to another container or machine,
- * so that only the beats of its lock file can show whether it writes.
+ * Whether a holder still writes or is gone. Unknown: the holder runs in another container or on another machine, so
+ * that only heartbeats on its lock file can show whether it writes.
  */
 const holderState = ({ host, pid, place, began, id }: Holder): "writes" | "gone" | "unknown" => {
   if (place === undefined ? host !== hostname() : place !== pidNamespace()) return "unknown";
@@ -84,8 +84,9 @@ const nameOf = ({ host, pid, since, id }: Holder): string => {
  *
  * The lock file of a killed process of this system is replaced at once. A holder in another container or machine counts
  * as gone if its lock file has not been touched for `silence`: neither host name nor process id identifies the holder,
- * and kernel locks are not available in Node nor on many network disks. Only changes of the file are compared, not
- * clocks. A folder that is not writable is not locked: the write itself reports the error.
+ * and kernel locks are not available in Node or on many network disks. Only modification times of the lock file are
+ * compared with each other, because clocks of machines differ. A folder that is not writable is not locked; a later
+ * write reports the error.
  *
  * @returns a function that releases the folder.
  * @throws RunError if this or another process holds the folder; ConfigError if the lock file is not a regular file.
@@ -108,8 +109,8 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
     );
   const askedAt = performance.now();
   /**
-   * Holder for which this process waits, time at which its lock file was last touched, and time at which that touch was
-   * first seen.
+   * Id of the holder for which this process waits, modification time of its lock file, and local time at which this
+   * process first saw that modification.
    */
   let seen: { readonly id: string; readonly touched: number; readonly at: number } | undefined;
   for (;;) {

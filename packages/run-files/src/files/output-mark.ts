@@ -18,12 +18,12 @@ export const leaveMark = (files: Files, output: string): string => {
 };
 
 /**
- * Removes the mark of this start after a failure. Another start may have written its own mark meanwhile, for example if
- * this process was suspended and its cluster has restarted the job.
+ * Removes the mark of this process after a failure. Other marks are not removed, because the cluster may have restarted
+ * the job while this process was suspended.
  */
 export const removeMark = (files: Files, output: string, mark: string): void => files.remove(join(output, mark));
 
-/** Removes all marks after the run has ended, including marks of killed starts. */
+/** Removes all marks after the run has ended, including marks of killed processes. */
 export const removeMarks = (files: Files, output: string): void => {
   for (const name of files.list(output)) if (name.startsWith(prefix)) files.remove(join(output, name));
 };
@@ -35,9 +35,9 @@ const pauseMilliseconds = 300;
 /**
  * Requires that this process sees the output folder marked by the controller of the run, and may write to it.
  *
- * Each rank writes its own part of a checkpoint, and reads it when the run is resumed. The parts are not sent to the
- * controller, because control connections are made for messages, not for gigabytes. A process whose ranks would write
- * to another folder is therefore rejected before the first step, not at the first checkpoint.
+ * Each rank writes a part of each checkpoint, and reads this part when the run is resumed. The parts are not sent to
+ * the controller, because control connections are designed for small messages. A process whose ranks would write to
+ * another folder is therefore rejected before the first step, not at the first checkpoint.
  *
  * @throws ConfigError, or the system's error if the folder is not writable.
  */

@@ -11,7 +11,7 @@ export interface StepProgress {
   /** Epoch number, from 1. */
   readonly epoch: number;
   readonly loss: number;
-  /** Loss in bits. Only for models that predict bytes. */
+  /** Loss in bits per byte. Only for models that predict bytes. */
   readonly bitsPerByte?: number | undefined;
   readonly bitsPerToken?: number | undefined;
   /** Share of the images that came from the cache, 0 to 1. Absent: no cache. */
@@ -56,7 +56,7 @@ const bar = (done: number, width: number): string => {
   return "█".repeat(full) + "░".repeat(width - full);
 };
 
-/** Shows one line that is redrawn at most ten times a second. */
+/** Shows progress on a single line, which is redrawn at most ten times a second. */
 const terminalProgress = (stream: NodeJS.WriteStream, clock: () => number): Progress => {
   const draw = createLogUpdate(stream, { showCursor: true });
   const intervalMs = 100;
@@ -78,7 +78,7 @@ const terminalProgress = (stream: NodeJS.WriteStream, clock: () => number): Prog
   };
 };
 
-/** Prints a plain line about every five seconds, and one for the last step. */
+/** Prints a progress line about every five seconds, and a line for the last step. */
 const plainProgress = (write: (line: string) => void, clock: () => number): Progress => {
   const intervalMs = 5000;
   let writtenAt = -Infinity;

@@ -9,7 +9,9 @@ import { histogramsFile } from "./histograms-file.ts";
 export interface ShownHistograms {
   /** Steps with histograms, newest first. */
   readonly steps: readonly number[];
-  /** Histograms of the requested step, or of the newest step if no step is requested; null if there are none. */
+  /**
+   * Histograms of the requested step, or of the newest step if no step is requested; null if there are no histograms.
+   */
   readonly shown: StepHistograms | null;
 }
 

@@ -13,7 +13,7 @@ import { z } from "zod";
 
 export const routingFile = "routing.json";
 
-/** A routing as JSON, in a message. */
+/** Expert choices of the tokens of a step as JSON, for messages. */
 export interface RoutingJson {
   readonly numExperts: number;
   readonly numChoices: number;

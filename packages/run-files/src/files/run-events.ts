@@ -13,8 +13,8 @@ export interface StartEvent {
 
 /**
  * Event after each step. After a rank is lost, a run continues from its newest checkpoint, and steps after that
- * checkpoint are reported again. A slow listener receives the newest 1000 waiting steps; the number of dropped steps is
- * reported at the end.
+ * checkpoint are reported again. A slow listener receives only the newest 1000 waiting steps. The number of dropped
+ * steps is reported at the end.
  */
 export interface StepEvent extends StepProgress {
   readonly type: "step";

@@ -1,14 +1,14 @@
-// Names of files in the output folder of a run. A separate module, so that threads that only read do not load the
-// writers.
+// Names of files in the output folder of a run. The names are in a separate module, so that threads that only read do
+// not load the writers.
 
-/** Metrics, one line per measurement. */
+/** Metrics file, with one line per measurement. */
 export const metricsFile = "metrics.jsonl";
 
-/** Job of the run. */
+/** File with the job of the run. */
 export const jobFile = "job.json";
 
-/** Summary of the run: the output of `--json`. */
+/** File with the summary of the run, which is also the output of `--json`. */
 export const summaryFile = "summary.json";
 
-/** Provenance of the run, and how the run ended. */
+/** File with the provenance of the run, and how the run ended. */
 export const provenanceFile = "provenance.json";

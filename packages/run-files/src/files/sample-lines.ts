@@ -4,7 +4,7 @@ import type { DType, Shape } from "@skein/tensor-core";
 /** First values of a tensor that belongs to one sample. */
 export interface Excerpt<Value = number> {
   readonly dtype: DType;
-  /** Shape of the complete tensor. */
+  /** Shape of the complete tensor, of which `first` has the first values. */
   readonly shape: Shape;
   readonly first: readonly Value[];
 }
@@ -37,7 +37,7 @@ export type SampleOutput<Value = number, Text = readonly number[]> =
   | {
       readonly kind: "text";
       readonly index: number;
-      /** Tokens of the prompt, of the true continuation, and of the continuation by the model. */
+      /** Tokens or text of the prompt, of the true continuation, and of the model's continuation. */
       readonly prompt: Text;
       readonly truth: Text;
       readonly continuation: Text;
@@ -45,14 +45,14 @@ export type SampleOutput<Value = number, Text = readonly number[]> =
   | {
       readonly kind: "tree";
       readonly index: number;
-      /** Fields of the sample (`given`) and outputs of the model (`made`), by path. */
+      /** Fields of the sample (`given`) and outputs of the model (`made`), by path in their trees. */
       readonly given: Leaves<Excerpt<Value>>;
       readonly made: Leaves<Excerpt<Value>>;
-      /** Number of tensors omitted from `given` and `made` because there are too many. Absent: none. */
+      /** Number of tensors that `given` and `made` omit because there are too many. Absent: no tensors are omitted. */
       readonly leftOut?: number;
     };
 
-/** File in the output folder of a run with the model's outputs for samples. It has one line per evaluation. */
+/** File in the output folder of a run with model outputs for samples, one line per evaluation. */
 export const samplesFile = "samples.jsonl";
 
 /** An image as bytes from 0 to 255 in base64, row by row, with interleaved channels. */
@@ -70,9 +70,8 @@ export type JsonNumber = number | "NaN" | "Infinity" | "-Infinity";
 export type StoredSample = SampleOutput<JsonNumber, string>;
 
 /**
- * A line of the file: outputs of an evaluation, or images of the samples in later lines. The name of an image is the
- * index of its sample; unless the image is the field `inputs`, a dot and the path of the field follow, as in
- * `7.query.photo`.
+ * A line of the file: outputs of an evaluation, or images of the samples in later lines. The key of an image is the
+ * sample index. For an image that is not the field `inputs`, a dot and the field path follow, as in `7.query.photo`.
  */
 export type SamplesLine =
   | { readonly type: "samples"; readonly step: number; readonly samples: readonly StoredSample[] }

@@ -10,11 +10,13 @@ export interface Summary {
   readonly testAccuracy?: number;
   /** Mean loss over the held-out samples, in nats. If the model predicts values, in the unit of the model's loss. */
   readonly testLoss: number;
-  /** `testLoss / ln 2`. Only for language models that predict bytes. */
+  /** Loss in bits per byte, `testLoss / ln 2`. Only for language models that predict bytes. */
   readonly bitsPerByte?: number;
-  /** `testLoss / ln 2`. Only for language models that predict tokens. */
+  /** Loss in bits per token, `testLoss / ln 2`. Only for language models that predict tokens. */
   readonly bitsPerToken?: number;
-  /** `exp(testLoss)`: number of equally likely bytes or tokens with the same loss. Only for language models. */
+  /**
+   * Perplexity, `exp(testLoss)`: number of equally likely bytes or tokens with the same loss. Only for language models.
+   */
   readonly perplexity?: number;
   /** Class names, by class number. Absent: classes have no names. */
   readonly classNames?: readonly string[];
@@ -30,9 +32,9 @@ export interface Summary {
   readonly dataShare?: number;
   /** Share of rank 0's images that came from the cache, 0 to 1. Absent: no cache. */
   readonly cacheHitRate?: number;
-  /** Number of images that could not be decoded and were replaced. Absent: none. */
+  /** Number of images that could not be decoded and were replaced. Absent: no images were replaced. */
   readonly damagedImages?: number;
-  /** Number of skipped samples of a stream. Absent: none. */
+  /** Number of skipped samples of a stream. Absent: no samples were skipped. */
   readonly leftOutSamples?: number;
   /** Payload bytes sent by one rank during training. */
   readonly bytesSentPerRank: number;
@@ -44,9 +46,7 @@ export interface Summary {
    * Seconds since the start of the program. For a file with several jobs, seconds since the end of the previous job.
    */
   readonly seconds: number;
-  /**
-   * Best evaluation of the run: name and value of the compared metric, and step. Absent: evaluations are not compared.
-   */
+  /** Best evaluation of the run: metric name, metric value, and step. Absent: evaluations are not compared. */
   readonly best?: Pick<BestSoFar, "figure" | "value" | "step">;
   readonly checkpoint: string;
 }
@@ -80,13 +80,15 @@ export const formatSeconds = (seconds: number): string => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
 };
 
-/** The ratio may be below 1, because expert tokens, activations and factors are sent in addition to gradients. */
+/**
+ * Formats the ratio of dense all-reduce bytes to sent bytes. The ratio may be below 1, because expert tokens,
+ * activations and factors are sent in addition to gradients.
+ */
 const ratioOf = (timesLess: number): string =>
   timesLess >= 1 ? `${timesLess.toFixed(1)} × less` : `${(1 / timesLess).toFixed(1)} × as much`;
 
 /**
- * The summary reports the share of time spent waiting for samples only above this value, because waits for samples in
- * memory are negligible.
+ * Smallest share of time spent waiting for samples that the summary reports. Waits for samples in memory are shorter.
  */
 const minReportedShare = 0.02;
 

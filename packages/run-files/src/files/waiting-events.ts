@@ -2,14 +2,14 @@
 export const maxWaiting = 1000;
 
 /**
- * Event types that may be dropped, because a later event of the same type replaces their information. Events of other
- * types are never dropped.
+ * Event types that may be dropped, because a later event of the same type has newer information. Events of other types
+ * are never dropped.
  */
 const droppableTypes: ReadonlySet<string> = new Set(["step", "note"]);
 
 /**
  * Queue of events for a reader that may be slower than the run. The run never waits for the reader. Events keep their
- * order. The newest `maxWaiting` steps and the newest `maxWaiting` notes are kept, and dropped events are counted.
+ * order. The queue keeps the newest `maxWaiting` steps and the newest `maxWaiting` notes, and counts dropped events.
  * Starts, evaluations, checkpoints and the end are never dropped.
  *
  * Memory: 2000 events, and all unread evaluations and checkpoints.

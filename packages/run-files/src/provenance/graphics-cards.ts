@@ -17,7 +17,10 @@ const read = (path: string): string | undefined => {
   }
 };
 
-/** Lists graphics cards from files of Linux, without calling a driver: by model name, or by vendor id and device id. */
+/**
+ * Lists graphics cards from files in /proc and /sys, without calling a driver: by model name, or by vendor id and
+ * device id.
+ */
 export const graphicsCards = (root = "/"): string[] => {
   const nvidia = join(root, "proc/driver/nvidia/gpus");
   const named = listed(nvidia).flatMap((card) => {

@@ -22,8 +22,8 @@ const maxEarlier = 20;
 
 /**
  * Records the provenance of a run in its output folder: commit and uncommitted changes, versions, machine, command, and
- * how the run ended. Independent of the job. Files are written in parallel with training: the run waits for them only
- * at its end, and does not fail if they cannot be written.
+ * how the run ended. Files are written in parallel with training: the run waits for them only at its end, and does not
+ * fail if they cannot be written.
  */
 export class Provenance {
   private readonly folder: string;
@@ -85,7 +85,10 @@ export class Provenance {
     return this.replace(provenanceFile, `${JSON.stringify(this.facts, undefined, 2)}\n`);
   }
 
-  /** Not flushed to disk, because waiting for the disk costs more than losing the file in a power failure. */
+  /**
+   * Replaces a file without flushing it to disk, because waiting for the disk costs more than losing the file in a
+   * power failure.
+   */
   private async replace(name: string, content: string | Uint8Array): Promise<void> {
     const path = join(this.folder, name);
     try {

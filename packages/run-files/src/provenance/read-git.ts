@@ -22,9 +22,9 @@ const maxLineBytes = 1000;
 /** Folders of a Git repository. */
 interface Repository {
   readonly commit: string;
-  /** Folder that contains the index. */
+  /** Folder that contains the Git index of the work tree. */
   readonly gitFolder: string;
-  /** Folder of the objects, shared by all work trees of the repository. */
+  /** Folder with the Git objects, shared by all work trees of the repository. */
   readonly commonFolder: string;
   readonly workTree: string;
 }
@@ -55,10 +55,10 @@ const harmlessSettings = async (folder: string): Promise<string> => {
 };
 
 /**
- * Computes the diff of the work tree. The settings of a repository may name programs that git runs to compare files:
- * filters, file system monitors, text converters. Therefore git uses a temporary repository, with the objects and the
- * index of the original repository, and without its settings. Submodules are compared by commit only, because their
- * settings are not read either.
+ * Computes the diff of the work tree. The settings of a repository may name programs that git runs to compare files,
+ * such as filters, file system monitors and text converters. Therefore git uses a temporary repository with the
+ * original objects and index, but without the original settings. Submodules are compared by commit only, because their
+ * settings may name programs as well.
  */
 const diffOf = async ({ commit, gitFolder, commonFolder, workTree }: Repository): Promise<Answer | undefined> => {
   let own: string | undefined;

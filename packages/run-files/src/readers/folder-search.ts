@@ -8,15 +8,15 @@ const deepest = 8;
 /** Maximum number of searched folders. */
 const maxFolders = 200_000;
 /**
- * Size in bytes of a folder, which has tens of thousands of entries, above which only `maxEntries` of its entries are
- * listed.
+ * Folder size in bytes above which only the first `maxEntries` entries are listed. A folder of this size has tens of
+ * thousands of entries.
  */
 const largeFolder = 2 ** 20;
 const maxEntries = 50_000;
 /** Names of folders that the search skips: subfolders of a run, and installed packages. */
 const skipped: ReadonlySet<string> = new Set(["checkpoints", "node_modules"]);
 
-/** A run that was found, and the state by which its changes are detected. */
+/** A run found by the search, with a state that changes when the run changes. */
 export interface FoundRun {
   /** Path relative to the searched folder, with slashes; "." for the searched folder itself. */
   readonly id: string;

@@ -1,4 +1,4 @@
-/** Maximum number of quantities per line type; actual runs have fewer. */
+/** Maximum number of quantities per line type. Typical runs have fewer. */
 const maxColumnsPerType = 4096;
 /** Maximum number of quantities over all line types. */
 const maxColumnsInTotal = 2 ** 14;
@@ -36,7 +36,7 @@ export class Rows {
   /** Number of skipped values, because there are too many quantities or the name of a quantity is too long. */
   refused = 0;
 
-  /** Number of columns. Steps and times count as two columns each, because their numbers have twice the size. */
+  /** Number of columns in units of f32. Steps and times count as two columns each, because their numbers are f64. */
   get width(): number {
     return this.columns.size + 4;
   }
@@ -98,7 +98,7 @@ export class Rows {
     if (this.steps.length > Math.max(256, 4 * row)) this.replaceArrays((array) => resized(array, row, row));
   }
 
-  /** Number of rows of earlier steps, plus the rows of `step` itself if `isIncluded`. */
+  /** Returns the number of rows before `step`, including rows of `step` itself if `isIncluded`. */
   rowsBefore(step: number, isIncluded: boolean): number {
     let [low, high] = [0, this.length];
     while (low < high) {
@@ -145,7 +145,8 @@ export class Rows {
 
 /**
  * Numbers of a run, by line type. If a line type has more than `maxRows` rows, or all line types together have more
- * than `maxValues` values, every second row is removed. This limits the memory of a run, and makes older rows sparser.
+ * than `maxValues` values, every second row is removed. Thinning limits the memory of a run, and makes older rows
+ * sparser.
  */
 export class MetricTable {
   readonly byType: Map<string, Rows> = new Map();
@@ -154,7 +155,7 @@ export class MetricTable {
    * of line types or of returns.
    */
   skippedLines = 0;
-  /** Incremented when existing rows were removed, so that copies must be made again. */
+  /** Incremented when existing rows are removed, which makes copies of the rows invalid. */
   generation = 0;
   private readonly maxRows: number;
   private readonly maxValues: number;
@@ -250,8 +251,9 @@ export class MetricTable {
   }
 
   /**
-   * Handles a step number below the last one: the run has returned to a checkpoint. If the line is a step line, all
-   * later rows are removed, because their steps are repeated.
+   * Handles a step number below the previous step number, which means that the run has returned to a checkpoint.
+   * Removes later rows, because their steps are repeated: rows of all types if the line is a step line, otherwise rows
+   * of the line's type.
    */
   private goBackTo(ofType: Rows, type: string, step: number): void {
     this.generation++;

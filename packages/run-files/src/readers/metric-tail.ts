@@ -3,16 +3,16 @@ import { type FileStamp, isUnchanged, LineSplitter, stampOf } from "@skein/cli/n
 import { openRegularFile } from "@skein/collectives/files";
 import { MetricTable } from "./metric-table.ts";
 
-/** Number of bytes read at a time. Processing them takes a few milliseconds. */
+/** Number of bytes read at a time. A piece of this size is processed in a few milliseconds. */
 const pieceBytes = 2 ** 18;
-/** Number of bytes before the read position that are kept to detect a rewritten file. */
+/** Number of bytes before the read position that are stored to detect a rewritten file. */
 const markBytes = 256;
 
 /** Read position in a metrics file. */
 export interface TailPosition {
   /** Number of bytes read so far. */
   readonly offset: number;
-  /** Last bytes that were read. */
+  /** Last bytes that were read, with which a rewritten file is detected. */
   readonly mark: Uint8Array;
   /** Stamp of the file at the last read. Undefined: not read yet. */
   readonly stamp: FileStamp | undefined;
@@ -51,8 +51,8 @@ export const readTail = (path: string, { offset, mark, stamp }: TailPosition): T
 };
 
 /**
- * Whether the last bytes that were read are still at the same offset. False if the file was truncated or rewritten
- * before that offset.
+ * Whether the file still contains the last bytes that were read, at the same offset. False if the file was truncated or
+ * rewritten before that offset.
  */
 const isContinued = (file: number, offset: number, mark: Uint8Array): boolean => {
   const before = Buffer.alloc(mark.length);

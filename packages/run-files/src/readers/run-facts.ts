@@ -38,7 +38,10 @@ export interface RunFacts {
 
 /** Maximum number of characters of a failure reason. */
 const maxReason = 1000;
-/** Seconds without a new line after which a run counts as stopped. Longer if steps are long. */
+/**
+ * Minimum number of seconds without a new line after which a run counts as stopped. The time is longer if steps are
+ * long.
+ */
 const silenceSeconds = 60;
 const silentSteps = 10;
 /**
@@ -59,8 +62,8 @@ const isAlive = (provenance: RunFiles["provenance"], host: string): boolean | un
 };
 
 /**
- * Returns the state of a run: from its own record of its end, otherwise from its process if the run is on this machine,
- * otherwise from the age of its last line.
+ * Returns the state of a run, from its record of its end if there is one. Otherwise, the state depends on the run's
+ * process if the run is on this machine, and on the age of the last line if not.
  */
 export const stateOf = (
   tail: Pick<MetricTail, "writtenAt">,

@@ -7,7 +7,7 @@ import { shownOptions } from "./shown-options.ts";
 
 const yamlJobFile = "job.yaml";
 
-/** Current contents of the files next to a run's metrics. A field is undefined if its file is missing or unreadable. */
+/** Contents of the files next to a run's metrics. A field is undefined if its file is missing or unreadable. */
 export interface RunFiles {
   /** Options of the job, by path: `optimizer.kind` → "adam". */
   readonly options: Readonly<Record<string, string>>;

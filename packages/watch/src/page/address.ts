@@ -6,7 +6,7 @@ export interface View {
   readonly runs: readonly string[] | undefined;
   /** Filter of the run list. */
   readonly filter: string;
-  /** Words by which charts are filtered. */
+  /** Words that the user searches for in chart titles and quantity names. */
   readonly charts: string;
   readonly axis: Axis;
   /** Smoothing weight, 0 to 0.99. */
@@ -14,9 +14,9 @@ export interface View {
   readonly isLogarithmic: boolean;
   /** Visible range of the axis. Undefined: the complete axis. */
   readonly range: { readonly from: number; readonly to: number } | undefined;
-  /** Id of the run whose details are open. Undefined: none. */
+  /** Id of the run whose details are open. Undefined: no details are open. */
   readonly detailed: string | undefined;
-  /** Name of the trace, of that run, whose timeline is open. Undefined: none. */
+  /** Name of the trace whose timeline is open, in the run `detailed`. Undefined: no timeline is open. */
   readonly traced: string | undefined;
 }
 
@@ -69,7 +69,7 @@ export const addressOf = (view: View): string => {
 };
 
 /**
- * Parses the view from a URL fragment. Invalid or missing settings have their defaults.
+ * Parses the view from a URL fragment. Invalid or missing settings are replaced by defaults.
  *
  * @param address Fragment with or without `#`.
  */

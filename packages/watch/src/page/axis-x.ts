@@ -6,8 +6,8 @@ export const axes = ["step", "time", "epoch"] as const;
 export type Axis = (typeof axes)[number];
 
 /**
- * Returns the number of completed epochs, as a fraction, after each step: steps divided by the steps per epoch. If the
- * run has not reached its second epoch, returns the epoch of its lines.
+ * Returns the fractional number of epochs after each step: the step divided by the steps per epoch. If the steps per
+ * epoch are not known yet, returns the epoch numbers of the step lines.
  */
 const epochsOf = (rows: Rows, steps: Rows | undefined): Float64Array => {
   const epochs = steps?.columns.get("epoch");
@@ -34,8 +34,8 @@ export const positionsOf = (rows: Rows, axis: Axis, steps: Rows | undefined): Fl
   axis === "step" ? rows.steps : axis === "time" ? rows.times : epochsOf(rows, steps);
 
 /**
- * Returns the range of some runs along an axis. It does not depend on the drawn lines, so that all charts have the same
- * range.
+ * Returns the range of runs along an axis. The range does not depend on the drawn lines, so that all charts have the
+ * same range.
  */
 export const extentOf = (
   runs: readonly { readonly byType: ReadonlyMap<string, Rows> }[],
@@ -44,7 +44,7 @@ export const extentOf = (
   let [from, to] = [Infinity, -Infinity];
   for (const { byType } of runs) {
     const steps = byType.get("step");
-    // epochs come from step lines, and reading each row takes time
+    // epochs come from step lines, and reading the rows of all types would take longer
     for (const rows of axis === "epoch" && steps !== undefined ? [steps] : byType.values()) {
       if (rows.length === 0) continue;
       const x = positionsOf(rows, axis, steps);

@@ -4,7 +4,7 @@ import type { ChartPlan } from "./chart-plan.ts";
 import { Smoothed } from "./smooth.ts";
 import { colourIndex, colours, loadedRun } from "./store.ts";
 
-/** A line of a chart. */
+/** A line of a chart: one quantity of one run. */
 export interface ChartLine {
   readonly key: string;
   readonly run: string;
@@ -29,7 +29,7 @@ const dashes = 4;
 /** Minimum number of points for smoothing. Shorter lines, such as evaluations, are not smoothed. */
 const minSmoothed = 50;
 
-/** Computes the lines of one chart, and keeps moving averages between updates. */
+/** Computes the lines of a chart. Caches moving averages between updates. */
 export class ChartLines {
   private readonly averages = new Map<string, KeptAverage>();
 

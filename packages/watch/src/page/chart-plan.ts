@@ -6,14 +6,14 @@ export interface Quantity {
   readonly name: string;
 }
 
-/** Content of one chart, and the format of its values. */
+/** Content of a chart, and the format of its values. */
 export interface ChartPlan {
   readonly id: string;
   readonly title: string;
   readonly quantities: readonly Quantity[];
   /** Number of quantities of this chart that are not drawn. */
   readonly leftOut: number;
-  /** Whether each line is a quantity of one rank, and is named after the rank. */
+  /** Whether each line shows a quantity of one rank and is named after the rank. */
   readonly isOfRanks: boolean;
   readonly text: (value: number) => string;
   /** Upper bound of the values, such as 1 for a share. Absent: no bound. */
@@ -63,13 +63,13 @@ const countUnits = [
  */
 const prefixOf = (name: string): string => /^(.+)[./][^./]+$/.exec(name)?.[1] ?? name;
 
-/** Whether a quantity was reported by a single rank, in lines with the type of that rank, such as `rank-3`. */
+/** Whether a quantity was reported by a single rank, in lines with a type such as `rank-3`. */
 const isOfRank = ({ type }: Quantity): boolean => /^rank-\d+$/.test(type);
 
-/** Quantity with the step time without waits for other ranks. It is longer for a slower rank. */
+/** Quantity with the step time of a rank, excluding waits for other ranks. The value is larger for a slower rank. */
 const paceOfRank = "ownSeconds";
 
-/** Quantities that are not drawn, because they only determine positions along the axis. */
+/** Quantities that are not drawn, because they only determine positions along the x axis. */
 const hidden: ReadonlySet<string> = new Set(["step/epoch"]);
 
 const byName = new Intl.Collator("en", { numeric: true }).compare;

@@ -4,7 +4,7 @@ import { axis, range } from "./store.ts";
 
 const maxRows = 40;
 
-/** Values of a chart as a table, at positions evenly spaced along its axis. */
+/** Table of a chart's values, at evenly spaced positions along the x axis. */
 export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element => {
   void version.value;
   const within = range.value ?? { from: -Infinity, to: Infinity };
@@ -44,7 +44,9 @@ export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element =>
   );
 };
 
-/** Up to `maxRows` of ascending numbers in a range, including the first and the last. */
+/**
+ * Returns up to `maxRows` of the ascending numbers in a range, including the first and the last number in the range.
+ */
 const thinned = (x: ArrayLike<number>, length: number, from: number, to: number): number[] => {
   const inside: number[] = [];
   let [first, last] = [0, length - 1];

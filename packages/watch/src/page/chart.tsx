@@ -11,7 +11,7 @@ import { axisText, lineName, type LinesProps, valueAt } from "./shown-lines.ts";
 import { axis, isLogarithmic, loadedRun, mark, range, shownIds, smoothing } from "./store.ts";
 import { colourChanges } from "./theme.ts";
 
-/** Remove trailing zeros: 0.500 → 0.5. */
+/** Removes trailing zeros: 0.500 → 0.5. */
 const shortened = (text: string): string => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 
 export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {

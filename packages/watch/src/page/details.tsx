@@ -21,7 +21,7 @@ const load = async (id: string): Promise<void> => {
     failed.value = response.ok ? undefined : { id, message: `details: ${await response.text()}` };
     if (response.ok) loaded.value = { id, details: (await response.json()) as RunDetails };
   } catch {
-    // the page shows that the connection is lost
+    // the page already shows that the connection is lost
   }
 };
 
@@ -48,7 +48,7 @@ const Copied = ({ text, what }: { readonly text: string; readonly what: string }
   </span>
 );
 
-/** Whether a value is shown: not null, and not an object without keys. */
+/** Whether a leaf value is shown. Null and empty objects are not shown. */
 const hasValue = (value: unknown): boolean => (typeof value === "object" ? Array.isArray(value) : value !== undefined);
 
 const Facts = ({ title, value }: { readonly title: string; readonly value: unknown }): JSX.Element | null => {
@@ -69,7 +69,7 @@ const Facts = ({ title, value }: { readonly title: string; readonly value: unkno
   );
 };
 
-/** All facts about a run other than its quantities. */
+/** Details of the selected run: all properties except its metrics. */
 export const Details = (): JSX.Element | null => {
   const id = detailed.value;
   const run = id === undefined ? undefined : runs.value.get(id);

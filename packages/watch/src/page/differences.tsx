@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { differingOptions } from "./differing-options.ts";
 import { colourIndex, shown } from "./store.ts";
 
-/** Job options in which the shown runs differ. */
+/** List of the job options in which the shown runs differ. */
 export const Differences = (): JSX.Element | null => {
   const runs = shown.value;
   if (runs.length < 2) return null;

@@ -16,8 +16,8 @@ import {
 } from "./store.ts";
 
 /**
- * Time in milliseconds without changes after which the view becomes a history entry, so that a drag or a typed word
- * makes only one entry.
+ * Time in milliseconds without changes after which the view becomes a history entry, so that dragging or typing creates
+ * only one entry.
  */
 const settledAfter = 400;
 
@@ -52,8 +52,8 @@ const read = (): void => {
 
 /**
  * Synchronizes the view with the page's URL. A shared link opens the same view, and back and forward move between views
- * that the user selected. Changes by the page itself, such as displaying a new run, replace the current URL. Invalid
- * settings in a URL are ignored.
+ * that the user selected. Changes by the page, such as displaying a new run, replace the current URL. Invalid settings
+ * in a URL are ignored.
  */
 export const followAddress = (): void => {
   read();

@@ -5,7 +5,7 @@ import type { RunFacts, ShownHistograms } from "@skein/run-files/node";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 
-/** Number of parameters that are drawn initially, and added per request. */
+/** Number of parameters drawn initially, and number of parameters added when the user requests more. */
 const shownAtOnce = 30;
 
 const Chart = ({
@@ -31,7 +31,7 @@ const Chart = ({
   );
   return (
     <figure>
-      {/* Text of the run is escaped where the chart is made. */}
+      {/* Text from the run is escaped where the chart is created. */}
       <div dangerouslySetInnerHTML={{ __html }} />
       <figcaption class={histogram.nonFinite > 0 ? "wrong" : "quiet"}>
         {kind}: {about}
@@ -129,7 +129,7 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
   const checkpointHistograms = useSignal<StepHistograms | undefined>(undefined);
   const step = useSignal<number | undefined>(undefined);
   const status = useSignal("");
-  /** Number of histograms at the time of a request that is not answered yet. */
+  /** Number of available histograms when histograms were requested. Undefined: no request is pending. */
   const askedAt = useSignal<number | undefined>(undefined);
   const problem = useSignal("");
   const { id, state } = run;
@@ -155,7 +155,7 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
           const histograms = response.ok ? ((await response.json()) as ShownHistograms) : undefined;
           if (isWanted) loaded.value = histograms;
         })
-        .catch(() => undefined); // the page shows that the connection is lost
+        .catch(() => undefined); // the page already shows that the connection is lost
     return () => {
       isWanted = false;
     };
@@ -203,7 +203,7 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
               onChange={(event) => {
                 const chosen = Number(event.currentTarget.value);
                 checkpointHistograms.value = undefined;
-                step.value = chosen === steps[0] ? undefined : chosen; // the newest choice follows new histograms
+                step.value = chosen === steps[0] ? undefined : chosen; // follows later histograms
               }}
             >
               {checkpointHistograms.value !== undefined && <option value="">a checkpoint</option>}

@@ -30,10 +30,10 @@ const distances: number[] = Array.from({ length: 25 }, (_, i) => i - 9).flatMap(
   [1, 2, 2.5, 5].map((one) => Number(`${one}e${power}`)),
 );
 const wholeDistances = distances.filter(Number.isInteger);
-/** Maximum number of points of a line whose points are marked. */
+/** Maximum number of points of a line for which each point is marked. */
 const fewPoints = 40;
 
-/** A uPlot chart, rebuilt when its lines or colors change. Data are thinned to the resolution of the pixel columns. */
+/** A uPlot chart, rebuilt when its lines or colors change. Lines are thinned to the resolution of the pixel columns. */
 export class Plot {
   private readonly container: HTMLElement;
   private readonly events: PlotEvents;
@@ -83,7 +83,10 @@ export class Plot {
     this.plot.setData(data);
   }
 
-  /** Shows the position of another chart's pointer, or of the keyboard marker. */
+  /**
+   * Shows a position on the x axis that was selected on another chart or with the keyboard. Undefined: hides the
+   * position.
+   */
   point(x: number | undefined): void {
     const left = x === undefined || this.plot === undefined ? -10 : this.plot.valToPos(x, "x");
     this.plot?.setCursor({ left, top: left < 0 ? -10 : 0 }, false);

@@ -7,9 +7,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { ShownSamples } from "../read-samples.ts";
 
-/**
- * Picture of a sample, drawn pixel by pixel, so that none of its data is interpreted as an address or an image format.
- */
+/** Image of a sample, drawn pixel by pixel, so that its data is never interpreted as a URL or an image format. */
 const Picture = ({ image, words }: { readonly image: SampleImage; readonly words: string }): JSX.Element => {
   const place = useRef<HTMLCanvasElement>(null);
   const { width, height, channels, bytes } = image;
@@ -34,11 +32,11 @@ const likely = (value: JsonNumber): string => (typeof value === "string" ? value
 
 const list = (values: readonly JsonNumber[]): string => values.map(numberText).join(", ");
 
-/** Format an entry of a tensor. Integers are shown with all digits, because they may be identifiers. */
+/** Formats an element of a tensor. Integers are shown with all digits, because they may be identifiers. */
 const entry = (value: JsonNumber, dtype: DType): string =>
   dtype === "bool" ? (value === 0 ? "false" : "true") : /^[iu]/.test(dtype) ? String(value) : numberText(value);
 
-/** Tensors of a tree by path, each with its first values. */
+/** List of tensors by path, each with its first values. */
 const Tensors = ({ excerpts }: { readonly excerpts: Leaves<Excerpt<JsonNumber>> }): JSX.Element => (
   <dl class="tensors">
     {Object.entries(excerpts).map(([path, { dtype, shape, first }]) => {
@@ -61,7 +59,7 @@ const Tensors = ({ excerpts }: { readonly excerpts: Leaves<Excerpt<JsonNumber>> 
   </dl>
 );
 
-/** An image of a sample, and its field. The field `inputs` needs no name. */
+/** An image of a sample, with the path of its field. The field `inputs` is shown without a name. */
 interface NamedImage {
   readonly field: string;
   readonly image: SampleImage;
@@ -82,7 +80,10 @@ const Pictures = ({ images, name }: { readonly images: readonly NamedImage[]; re
   </>
 );
 
-/** A text of whitespace only is shown as its length; a model that has learned little often generates whitespace. */
+/**
+ * Text of a sample. Text that consists of whitespace only is shown as its length, because models generate whitespace
+ * early in training.
+ */
 const Text = ({ text }: { readonly text: string }): JSX.Element =>
   text.trim() === "" ? <span class="quiet">{text.length} blanks</span> : <>{text}</>;
 
@@ -153,14 +154,14 @@ const Sample = ({
   );
 };
 
-/** Images of a sample by name: see `SamplesLine`. */
+/** Returns the images of a sample by name, see `SamplesLine`. */
 const imagesOf = (index: number, images: ShownSamples["images"]): NamedImage[] =>
   Object.entries(images).flatMap(([key, image]) => {
     const [own, ...path] = key.split(".");
     return own === String(index) ? [{ field: path.join("."), image }] : [];
   });
 
-/** Outputs of a run's model for some held-out samples, at the last evaluations. */
+/** List of a model's outputs for some held-out samples, at the last evaluations. */
 export const Samples = ({
   run,
   evaluations,
@@ -177,7 +178,7 @@ export const Samples = ({
         const samples = response.ok ? ((await response.json()) as ShownSamples) : undefined;
         if (isWanted) loaded.value = samples;
       })
-      .catch(() => undefined); // the page shows that the connection is lost
+      .catch(() => undefined); // the page already shows that the connection is lost
     return () => {
       isWanted = false;
     };
@@ -196,7 +197,7 @@ export const Samples = ({
           value={String(shown.step)}
           onChange={(event) => {
             const chosen = Number(event.currentTarget.value);
-            step.value = chosen === all[0]?.step ? undefined : chosen; // the newest choice follows new evaluations
+            step.value = chosen === all[0]?.step ? undefined : chosen; // follows later evaluations
           }}
         >
           {all.map((one) => (

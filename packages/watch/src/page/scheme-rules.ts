@@ -1,6 +1,9 @@
 import { schemes } from "@skein/report";
 
-/** Colors of runs, distinguishable with each type of color blindness, and with a contrast of 3 : 1 to the page. */
+/**
+ * Colors of runs by scheme. All colors are distinguishable with each type of color blindness, and have a contrast of 3
+ * : 1 to the page.
+ */
 const runColours: Readonly<Record<"light" | "dark", readonly string[]>> = {
   light: ["#0072b2", "#c94f00", "#00805f", "#a9478a", "#7f6500", "#4a4fc4", "#5b6472", "#b3003c"],
   dark: ["#56b4e9", "#e69f00", "#2ec4a0", "#e08fc0", "#f0e442", "#a3a8ff", "#b4bac4", "#ff8a75"],

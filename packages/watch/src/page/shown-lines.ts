@@ -4,7 +4,7 @@ import type { ChartPlan } from "./chart-plan.ts";
 import { axis } from "./store.ts";
 import { lowerBound } from "./thin.ts";
 
-// Lines of a chart, for its legend and its table.
+// Properties of components that show the lines of a chart, such as its legend and its table.
 
 export interface LinesProps {
   readonly plan: ChartPlan;

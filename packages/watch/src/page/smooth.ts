@@ -1,4 +1,4 @@
-/** Exponential moving average with bias correction, so that it does not start near 0. Values can be appended. */
+/** Exponential moving average with bias correction, so that averages do not start near 0. Values can be appended. */
 export class Smoothed {
   values: Float32Array = new Float32Array(0);
   private done = 0;

@@ -26,9 +26,9 @@ export const range: Signal<{ readonly from: number; readonly to: number } | unde
 /** Position of the pointer, or of the keyboard marker, on the x axis. */
 export const mark: Signal<number | undefined> = signal(undefined);
 export const detailed: Signal<string | undefined> = signal(undefined);
-/** Name of the trace, of the run in `detailed`, whose timeline is open. */
+/** Name of the trace whose timeline is open, in the run `detailed`. */
 export const traced: Signal<string | undefined> = signal(undefined);
-/** Number of updates from the server. Distinguishes changes by the server from changes by the user. */
+/** Number of updates from the server. Used to distinguish changes by the server from changes by the user. */
 export const takes: Signal<number> = signal(0);
 
 export const listed: ReadonlySignal<readonly RunFacts[]> = computed(() =>
@@ -43,7 +43,10 @@ export const shown: ReadonlySignal<readonly RunFacts[]> = computed(() => {
   return [...chosen.value].flatMap((id) => left.get(id) ?? []);
 });
 
-/** Ids of the runs whose lines are drawn, as JSON, so that dependents do not change with each new line of a run. */
+/**
+ * Ids of the runs whose lines are drawn, as JSON text. The text does not change with each new line of a run, so that
+ * dependent values are not recomputed.
+ */
 export const shownIds: ReadonlySignal<string> = computed(() => JSON.stringify(shown.value.map(({ id }) => id)));
 
 /** Number of colors for runs. */
@@ -80,7 +83,7 @@ export const choose = (ids: readonly string[], isChosen: boolean): void => {
 /** Ids of the runs named in the URL. Undefined: the URL names no run. */
 let wanted: readonly string[] | undefined;
 
-/** Selects the named runs that exist, or the newest run if no named run exists. */
+/** Selects the runs named in the URL that exist, or the newest run if no named run exists. */
 const chooseDefaults = (): void => {
   const there = wanted?.filter((id) => runs.value.has(id));
   const next =
@@ -93,7 +96,7 @@ const chooseDefaults = (): void => {
   chosen.value = kept;
 };
 
-/** Shows the runs named in a URL, immediately or when the list of runs has been loaded. */
+/** Shows the runs named in a URL, immediately or after the list of runs is loaded. */
 export const chooseWanted = (ids: readonly string[] | undefined): void => {
   wanted = ids;
   if (runs.value.size > 0) chooseDefaults();
@@ -110,7 +113,7 @@ export const loadedRun = (id: string): LoadedRun => {
   return run;
 };
 
-/** Requests the missing rows of a run. If a request is already in progress, repeats the request afterwards. */
+/** Requests the missing rows of a run. If a request is already in progress, sends another request afterwards. */
 const pull = async (id: string): Promise<void> => {
   const run = loadedRun(id);
   if (run.busy) {

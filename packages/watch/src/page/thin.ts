@@ -1,4 +1,4 @@
-/** A thinned line. Each pixel column has two points, the minimum and the maximum, in their original order. */
+/** A thinned line. Each pixel column has two values, the minimum and the maximum, in the order of their positions. */
 export interface ThinLine {
   readonly values: (number | null)[];
   /** Number of points in the range before thinning. */
@@ -23,7 +23,8 @@ export const lowerBound = (numbers: ArrayLike<number>, length: number, x: number
  * Cost: linear in the number of points in the range.
  *
  * @param x Positions, ascending.
- * @param only Only values above `above` are drawn, such as values above 0 on a logarithmic axis. NaN is never drawn.
+ * @param only Range, number of columns, and `above`: only values above this limit are drawn, such as values above 0 on
+ * a logarithmic axis. NaN is never drawn.
  */
 export const thin = (
   x: ArrayLike<number>,

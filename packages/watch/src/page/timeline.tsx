@@ -8,7 +8,7 @@ import { type TraceScript, TraceWindows } from "./trace-windows.tsx";
 
 type TimelineContent = JSX.Element | { readonly problem: string } | undefined;
 
-/** Path of the trace script on the server; it is a separate bundle. */
+/** URL path of the trace script, which is a separate bundle. */
 const traceScript = "/trace.js";
 
 const load = async (

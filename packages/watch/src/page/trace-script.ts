@@ -1,5 +1,6 @@
-// Parser and renderer of traces. A separate script, because it is several times larger than the rest of the page; the
-// page loads it when a trace is opened. It has no state, because it contains copies of other modules.
+// Parser and renderer of traces. A separate script that the page loads when a trace is opened, because the script is
+// several times larger than the rest of the page. The script has no state, because it contains copies of the page's
+// modules.
 import {
   linearTicks,
   secondsText,

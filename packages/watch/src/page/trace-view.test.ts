@@ -22,7 +22,7 @@ const span = (track: Track, name: string, from: number, to: number): Span => ({
 });
 const textOf = (seconds: number): string => `${Math.round(1000 * seconds)} ms`;
 
-/** Two steps of two ranks that begin at 5 s. A save between the steps belongs to no step. */
+/** Two steps of two ranks, beginning at 5 s. A checkpoint between the steps is not part of a step. */
 const ranks = [0, 1].map(
   (rank): RankSpans => ({
     rank,

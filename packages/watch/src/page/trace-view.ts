@@ -34,7 +34,7 @@ export interface TraceWindow {
 /** Maximum number of spans that can be drawn without noticeable delay. */
 export const maxSpans = 40_000;
 
-/** Iterates over lines without an array of all lines, because a trace may have a million lines. */
+/** Iterates over lines without creating an array, because a trace may have a million lines. */
 function* linesOf(text: string): Generator<string, void> {
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf("\n", from);
@@ -101,7 +101,7 @@ export const windowsOf = (
   return [...whole, ...each.toReversed()];
 };
 
-/** Totals of all spans with the same name on one track of a rank. */
+/** Totals of all spans with the same name, on one track of one rank. */
 export interface SpanRow {
   readonly rank: number;
   readonly track: Track;

@@ -9,7 +9,7 @@ import type { TraceView } from "./trace-view.ts";
 /** Exports of the script that reads traces. */
 export type TraceScript = typeof traceScript;
 
-/** Maximum number of names per track. */
+/** Maximum number of names per track in the table. */
 const maxRows = 12;
 
 const Figure = ({
@@ -30,7 +30,7 @@ const Figure = ({
   }, []);
   return (
     <div ref={container}>
-      {/* Text of the trace is escaped where the figure is made. */}
+      {/* Text from the trace is escaped where the figure is created. */}
       <figure data-timeline="" dangerouslySetInnerHTML={{ __html }} />
     </div>
   );
@@ -70,7 +70,7 @@ const Table = ({
   </div>
 );
 
-/** A trace: a choice of its steps, the timeline, and a table. */
+/** View of a trace: selection of a step, timeline, and table. */
 export const TraceWindows = ({
   script,
   view,
