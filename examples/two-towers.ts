@@ -24,8 +24,8 @@ const words = 12;
 const width = 8;
 
 /**
- * Returns question-answer pairs. An answer has three words; its question has the same words in another order, and is of
- * one of three kinds.
+ * Returns question-answer pairs. An answer has three words. Its question has the same words in another order, and one
+ * of three kinds.
  */
 const pairs = (count: number, from: number): Records => {
   const wordAt = (i: number, at: number): number => Math.floor(words * Math.abs(Math.sin(from + 3 * i + at))) % words;

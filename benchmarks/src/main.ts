@@ -36,13 +36,13 @@ import { benchMemory } from "./suites/memory.ts";
 import { benchProblem } from "./suites/steps.ts";
 
 interface SuiteContext {
-  /** A temporary folder, removed at the end. */
+  /** Temporary folder that is removed at the end. */
   readonly folder: string;
   /** Versions of all libraries that took part; suites add entries. */
   readonly versions: Record<string, string>;
   /** Plots for the page; suites add entries. */
   readonly plots: Plot[];
-  /** Whether to check only that every suite runs, for suites that can. */
+  /** Whether to check only that suites run, without accurate times. Some suites ignore this option. */
   readonly quick: boolean;
 }
 
@@ -94,8 +94,8 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
 ]);
 
 /**
- * Studies: many training runs each, for hours, or a page without a measurement. Run only when named, with options of
- * their own.
+ * Studies run only if their name is given, and have separate options. A study trains for hours, or writes a page
+ * without measurements.
  */
 const studies: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   search: (args) => runStudy(search, args),

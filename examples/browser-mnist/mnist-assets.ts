@@ -16,7 +16,10 @@ const readDigits = (name: string): Uint8Array | undefined => {
   return takeIdx(readFileSync(join(folder, "data", name)), name, rank, digitCounts[split]);
 };
 
-/** Vite plugin that serves the digits under `digits/` during development and adds them to the bundle when building. */
+/**
+ * Returns a Vite plugin that serves the digits under `digits/` during development and adds them to the bundle when
+ * building.
+ */
 export const mnistAssets = (): Plugin => ({
   name: "mnist-assets",
   configureServer: ({ middlewares }) => {

@@ -10,7 +10,7 @@ const headers = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Emb
 const config: UserConfig = defineConfig({
   base: "./",
   plugins: [mnistAssets()],
-  worker: { format: "es" }, // the WebAssembly build is chosen at run time, by a dynamic import
+  worker: { format: "es" }, // the worker imports the WebAssembly build dynamically
   build: { target: "esnext" },
   server: { headers },
   preview: { headers },

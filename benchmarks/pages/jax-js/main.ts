@@ -6,7 +6,7 @@ await serveOnPage(async () => {
   const devices = await jax.init("webgpu");
   if (!devices.includes("webgpu")) throw new Error("its WebGPU backend does not start here");
   jax.defaultDevice("webgpu");
-  // Wait for submitted work, as the other pages do. The library's own wait maps an empty buffer, which a driver need
-  // not delay.
+  // Waits for submitted work, as the other pages do. jax-js itself waits by mapping an empty buffer, which a driver may
+  // complete before the submitted work.
   return jaxContestant(__JAX_JS_VERSION__, () => jax.getWebGPUDevice().queue.onSubmittedWorkDone());
 });

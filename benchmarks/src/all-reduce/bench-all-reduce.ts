@@ -38,9 +38,9 @@ export interface AllReduceBench {
 }
 
 /**
- * All-reduce of f32 in place between `ranks` ranks on this machine. Each contestant checks its results before and after
- * the timed all-reduces. Contestants take turns and each round begins with a different contestant, so that a busy
- * moment of the machine affects all of them.
+ * Times in-place f32 all-reduces between `ranks` ranks on this machine. Each contestant checks its results before and
+ * after the timed all-reduces. Contestants take turns and each round begins with a different contestant, so that a
+ * temporary load on the machine affects all contestants.
  *
  * @param folder where programs are built.
  * @param quick one short round that shows only whether every contestant runs, not how fast.
@@ -72,7 +72,7 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
         samples.set(key(name, bytes), [...(samples.get(key(name, bytes)) ?? []), ...microseconds]);
     }
   }
-  // Measurements of a contestant that failed later do not count.
+  // Measurements of a contestant that failed in a later round are ignored.
   const samplesOf = (name: string, bytes: number): readonly number[] | undefined =>
     reasons.has(name) ? undefined : samples.get(key(name, bytes));
   const summary = (name: string, bytes: number): Summary | undefined => {

@@ -5,12 +5,15 @@ export interface Failure {
   readonly code?: number | string | null;
 }
 
-/** First words of the line that explains an error, by language: Error [Code]: …, RuntimeError: …, rank 1: … */
+/**
+ * Matches the start of the line with an error's message: `Error [Code]: …` of Node.js, `RuntimeError: …` of Python,
+ * `rank 1: …` of our C programs.
+ */
 const telling = /^(\w*Error\b|rank \d+:)/;
 const folders = /(file:\/\/)?(\/[\w.@+-]+)+\//g;
 const longest = 160;
 
-/** Explains in one line of a page why a contestant failed: its own message without folders of this machine. */
+/** Explains on one line why a contestant failed: its error message without this machine's folder paths. */
 export const complaintOf = ({ stderr = "", killed, code }: Failure, limitMilliseconds: number): string => {
   if (killed === true) return `did not end within ${limitMilliseconds / 1000} s`;
   const line = stderr.split("\n").find((text) => telling.test(text.trim()));

@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import type { Measurement } from "./problem.ts";
 
-/** Conditions that a contestant ran under: a line of JSON that rank 0 prints before its first measurement. */
+/** Conditions under which a contestant ran, printed by rank 0 as a line of JSON before its first measurement. */
 export interface Conditions {
   /** Number of processors that a rank may run on. */
   readonly processors: number;
   /** Number of processors of the machine. */
   readonly of: number;
-  /** How Open MPI copies between processes of one machine at run time: cma, emulated, none. Empty: not queried. */
+  /** Single-copy mechanism of Open MPI between processes of one machine: cma, emulated or none. Empty: not queried. */
   readonly singleCopy?: string;
-  /** Version of the library, if this line is its only way to report the version. */
+  /** Version of the library. Absent: the page gets the version from another source. */
   readonly version?: string;
 }
 
@@ -20,14 +20,14 @@ export interface Report {
   readonly measurements: readonly Measurement[];
 }
 
-/** Number of bits set in a mask of processors as Linux prints the mask, such as `3` or `0000000f,ffffffff`. */
+/** Returns the number of bits set in a processor mask as Linux prints it, such as `3` or `0000000f,ffffffff`. */
 export const countProcessors = (mask: string): number =>
   [...mask].reduce(
     (sum, digit) => sum + [0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4][Number.parseInt(digit, 16)]!,
     0,
   );
 
-/** Conditions of this process: its processor affinity, if the system binds processes. */
+/** Returns the conditions of this process: its processor affinity, if the system binds processes. */
 export const conditionsHere = (): Conditions => {
   const of = cpus().length;
   if (process.platform !== "linux") return { processors: of, of };
@@ -37,8 +37,9 @@ export const conditionsHere = (): Conditions => {
 };
 
 /**
- * @throws Error if the first line does not hold the contestant's conditions: a row without conditions could not be
- * judged.
+ * Parses a contestant's output.
+ *
+ * @throws Error if the first line has no conditions, because times without conditions cannot be compared.
  */
 export const readReport = (stdout: string): Report => {
   const [first, ...others] = stdout
@@ -50,7 +51,7 @@ export const readReport = (stdout: string): Report => {
   return { conditions: first, measurements: others as Measurement[] };
 };
 
-/** Conditions in words for a row: "bound to 1 of 2 processors, single copy by cma". */
+/** Describes conditions for a row of the page, such as "bound to 1 of 2 processors, single copy by cma". */
 export const describeConditions = ({ processors, of, singleCopy = "" }: Conditions): string =>
   [
     processors < of ? `bound to ${processors} of ${of} processors` : "not bound",

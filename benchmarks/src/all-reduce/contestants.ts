@@ -66,11 +66,12 @@ const makeCertificates = async (folder: string, ranks: number): Promise<string> 
 };
 
 /**
- * Flags of Open MPI for processes of one machine that communicate over `transport`. The flags fix all settings that
- * would otherwise depend on the number of ranks or on how Open MPI was built: one processor per rank if there are
+ * Returns Open MPI flags for processes of one machine that communicate over `transport`. The flags fix all settings
+ * that would otherwise depend on the number of ranks or on how Open MPI was built: one processor per rank if there are
  * enough, a single copy by the kernel (CMA) between two processes, TCP over loopback.
  *
- * @param bound false for ranks that compute and communicate on threads of their own, as ranks of skein-train do.
+ * @param bound whether to bind each rank to a processor; false for ranks that compute and communicate on different
+ * threads, as in skein-train.
  */
 export const mpirun = (
   ranks: number,

@@ -1,5 +1,5 @@
-/* All-reduce of f32 in place between processes over loopback by Gloo, called as PyTorch calls it but from C++; prints lines of JSON like
-   open-mpi.c: its conditions, and for each size the slowest rank's time of each all-reduce.
+/* In-place f32 all-reduces between processes over loopback by Gloo, called with PyTorch's options but from C++. Prints
+   lines of JSON like open-mpi.c: its conditions, then for each size the slowest rank's time of each all-reduce.
    c++ -std=c++17 -O3 gloo.cc -lgloo -o gloo && ./gloo 2 4096:1000 1048576:200 */
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -38,7 +38,7 @@ static Size parse_size(const char *word) {
   return {static_cast<size_t>(bytes), samples};
 }
 
-/* Gloo has two functions of each name; these are the functions for all-reduces, as PyTorch passes them. */
+/* Gloo overloads each reduction function; these variables select the overloads that PyTorch passes to all-reduces. */
 using Reduce = void (*)(void *, const void *, const void *, size_t);
 static const Reduce sum = &gloo::sum<float>, maximum = &gloo::max<double>;
 
@@ -93,7 +93,7 @@ static void run(int rank, int world_size, const std::string &folder, const std::
       std::fflush(stdout);
     }
   }
-  gloo::barrier(barrier);  // nobody hangs up while another still measures
+  gloo::barrier(barrier);  // no rank closes connections while another rank still measures
 }
 
 int main(int argc, char **argv) {
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
   }
   for (int rank = 0; rank < world_size; rank++) {
     if (fork() != 0) continue;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // who ends this program ends its ranks
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the system kills the ranks when this program ends
     try {
       run(rank, world_size, folder, sizes);
       return 0;

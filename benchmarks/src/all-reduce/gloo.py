@@ -1,5 +1,5 @@
-"""All-reduce of f32 in place between processes over loopback by PyTorch's Gloo, as a Python program has it: each time holds the dispatch
-of a call from Python and its hand-over to PyTorch's own threads. Prints lines of JSON like open-mpi.c.
+"""In-place f32 all-reduces between processes over loopback by PyTorch's Gloo, called from Python. Each time includes the
+dispatch of the call from Python and the hand-over to a thread of PyTorch. Prints lines of JSON like open-mpi.c.
 
 python3 gloo.py --ranks 2 4096:1000 1048576:200
 """

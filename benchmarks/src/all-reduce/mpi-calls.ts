@@ -1,6 +1,6 @@
-// All-reduce by the calls of @skein/mpi alone, in the main thread of each process: the time of the adapter without a
-// companion process. SKEIN_MPI_ADDON=… mpirun -n 2 node mpi-calls.ts --by native 4096:1000 (or the name of a schedule,
-// or "choice" for the schedule that a job chooses)
+// Times all-reduce by the calls of @skein/mpi alone, in the main thread of each process, to measure the adapter without
+// a companion process. SKEIN_MPI_ADDON=… mpirun -n 2 node mpi-calls.ts --by native 4096:1000 (or the name of a
+// schedule, or "choice" for the schedule that a job chooses)
 import { parseArgs } from "node:util";
 import { algorithms } from "@skein/collectives/algorithms";
 import { execute, scratchBytes, selectAlgorithm, wasmArithmetic, wasmMessageMemory } from "@skein/collectives";
@@ -41,7 +41,7 @@ const exchanged = async (bytes: Uint8Array, tag: number): Promise<void> => {
   );
 };
 
-/** The all-reduce to time, as the command line names it. */
+/** Returns the all-reduce function that the command line selects. */
 const timed = (bytes: Uint8Array): (() => Promise<void>) => {
   let tag = 0;
   if (options.by === "native") return () => allReduce(bytes, "sum");

@@ -1,5 +1,5 @@
-// All-reduce through a communicator whose world is MPI's, as in a job: by MPI's own all-reduce if any order of summands
-// is allowed, and on more than two ranks by our schedules over MPI messages if the order must be that of ranks.
+// All-reduce through a communicator whose world is MPI's, as in a job: by MPI's own all-reduce if summands may be added
+// in any order, and on more than two ranks by our schedules over MPI messages if summands must be added in rank order.
 // SKEIN_MPI_ADDON=… mpirun -n 2 node mpi.ts --order any 4096:1000 1048576:200
 import { parseArgs } from "node:util";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";

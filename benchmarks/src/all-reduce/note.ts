@@ -1,7 +1,9 @@
 import { type Conditions, describeConditions } from "./conditions.ts";
 import type { Pairing } from "./pairings.ts";
 
-/** Note of a row: how the two contestants differ in kind, the conditions of each, and why one is missing. */
+/**
+ * Returns the note of a row: how the two contestants differ in kind, the conditions of each, and why one is missing.
+ */
 export const noteOf = (
   { ours, peer, unlike }: Pairing,
   conditions: ReadonlyMap<string, Conditions>,

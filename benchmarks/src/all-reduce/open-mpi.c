@@ -1,5 +1,5 @@
-/* All-reduce of f32 in place between processes over MPI; prints lines of JSON: its conditions, and for each size the slowest rank's time of each
-   all-reduce.
+/* In-place f32 all-reduces between processes over MPI. Prints lines of JSON: its conditions, then for each size the
+   slowest rank's time of each all-reduce.
    mpicc -O3 open-mpi.c -o open-mpi && mpirun -n 2 --mca btl self,vader ./open-mpi blocking 4096:1000 1048576:200 */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -11,8 +11,8 @@
 
 static int rank, world_size, blocking;
 
-/* Reads how Open MPI copies messages between processes of this machine at run time, which may differ from the setting if the kernel refuses
-   it. Empty for an MPI that does not report it. */
+/* Reads the single-copy mechanism that Open MPI uses between processes of this machine at run time. The mechanism may
+   differ from the setting if the kernel rejects the setting. Empty if the MPI library does not report the mechanism. */
 static void read_single_copy(char *words, int length) {
   int index, bind, scope, verbosity, count, provided;
   MPI_Datatype type;

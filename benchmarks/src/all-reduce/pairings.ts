@@ -15,8 +15,7 @@ const least = (small: number, ratio?: number) => (bytes: number) =>
   bytes === 2 ** 12 ? small : ratio === undefined ? undefined : large(ratio)(bytes);
 
 /**
- * Pairs with required ratios, and further pairs for comparison. A ratio of one half means latency within twice that of
- * the peer.
+ * Pairs with required ratios, and further pairs for comparison. A ratio of one half allows twice the peer's latency.
  */
 export const pairings: readonly Pairing[] = [
   {

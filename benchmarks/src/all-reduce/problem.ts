@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** A vector of f32, and how often its all-reduce is timed in one run. */
+/** Size of an f32 vector in bytes, and the number of timed all-reduces per run. */
 export interface Size {
   readonly bytes: number;
   readonly samples: number;
@@ -22,25 +22,25 @@ export const quickSizes: readonly Size[] = sizes.map(({ bytes, samples }) => ({
 }));
 
 /**
- * Number of untimed all-reduces of a size before the first timed one: a fifth of the samples, at least 10. open-mpi.c,
- * gloo.cc and gloo.py use the same number.
+ * Returns the number of untimed all-reduces of a size before the first timed one: a fifth of the samples, at least 10.
+ * open-mpi.c, gloo.cc and gloo.py use the same number.
  */
 export const warmUpsOf = ({ samples }: Size): number => Math.max(10, Math.floor(samples / 5));
 
 /**
- * A line of JSON that a contestant prints for each size after its `Conditions`: the slowest rank's time of each
- * all-reduce.
+ * Line of JSON that a contestant prints for each size after its `Conditions`. `microseconds` has the slowest rank's
+ * time for each all-reduce.
  */
 export interface Measurement {
   readonly bytes: number;
   readonly microseconds: readonly number[];
 }
 
-/** Sizes in the format of the contestants' command lines: 4096:1000. */
+/** Formats sizes as in the contestants' command lines: 4096:1000. */
 export const formatSizes = (wanted: readonly Size[]): string[] =>
   wanted.map(({ bytes, samples }) => `${bytes}:${samples}`);
 
-/** @throws ArgumentError for text that `formatSizes` does not write. */
+/** Parses sizes in the format of `formatSizes`. @throws ArgumentError for any other text. */
 export const parseSizes = (words: readonly string[]): Size[] => {
   if (words.length === 0) throw new ArgumentError("no sizes are given; write them as bytes:samples, such as 4096:1000");
   return words.map((word) => {

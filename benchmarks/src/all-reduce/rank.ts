@@ -41,7 +41,7 @@ const validate = (region: Uint8Array): void => {
   }
 };
 
-/** Times as many all-reduces as `taken` has room for. All ranks begin each all-reduce together. */
+/** Times `taken.length` all-reduces and writes microseconds to `taken`. All ranks begin each all-reduce together. */
 const time = (region: Uint8Array, taken: Float32Array): void => {
   for (let i = 0; i < taken.length; i++) {
     barrier();
@@ -51,8 +51,8 @@ const time = (region: Uint8Array, taken: Float32Array): void => {
   }
 };
 
-// V8 compiles late the code with which two ranks on both cores poll for messages: only after tens of thousands of small
-// all-reduces do times reach those of the rest of a job.
+// V8 optimises the code that polls for messages late. With two ranks on two cores, times reach those of a long job only
+// after tens of thousands of small all-reduces.
 const warmUpMilliseconds = 500;
 
 /** Milliseconds since `begin`, as the maximum over ranks, so that all ranks stop the warm-up together. */

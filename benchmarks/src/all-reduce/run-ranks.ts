@@ -7,13 +7,15 @@ import type { RankData } from "./rank.ts";
 const pageBytes = 65_536;
 const inPages = (bytes: number): number => Math.ceil(bytes / pageBytes);
 
-/** Bytes of one rank: the vector, and the whole part with the times after the vector. */
+/**
+ * Sizes in bytes of one rank's memory region: its vector, and the whole region including the times after the vector.
+ */
 const partOf = (sizes: readonly Size[]): { readonly vector: number; readonly whole: number } => {
   const vector = Math.max(...sizes.map(({ bytes }) => bytes));
   return { vector, whole: pageBytes * inPages(vector + 4 * Math.max(...sizes.map(({ samples }) => samples))) };
 };
 
-/** Memory for `count` ranks of one process. The memory may grow for messages. */
+/** Returns memory for `count` ranks of one process. The memory may grow for messages. */
 export const rankMemory = (count: number, sizes: readonly Size[]): WebAssembly.Memory =>
   new WebAssembly.Memory({ initial: inPages(count * partOf(sizes).whole), maximum: 65_536, shared: true });
 

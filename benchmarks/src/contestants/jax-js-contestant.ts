@@ -13,7 +13,10 @@ const checkedSteps = 5;
 const load = (value: LoadedTensor): Array =>
   np.array(value.data as Float32Array<ArrayBuffer>).reshape([...value.shape]);
 
-/** jax-js counts references: `.ref` keeps an array that a call would otherwise consume. */
+/**
+ * Computes the logits of the MLP or CNN problem. jax-js counts references: `.ref` keeps an array that a call would
+ * otherwise consume.
+ */
 const classifier = (params: Params, images: Array): Array => {
   const dense = (x: Array, layer: number): Array =>
     np.matmul(x, params[`weight${layer}`]!).add(params[`bias${layer}`]!);
@@ -27,7 +30,10 @@ const classifier = (params: Params, images: Array): Array => {
   return dense(nn.relu(dense(pooled.reshape([pooled.shape[0]!, -1]), 3)), 4);
 };
 
-/** Letters as in packages/models. Every use of an array except the last takes a reference. */
+/**
+ * Computes the logits of the GPT problem; axis letters as in packages/models. Every use of an array except the last
+ * takes a reference.
+ */
 const languageModel = (
   { batch, positions, width, layers, heads, vocabulary }: GptSizes,
   params: Params,
@@ -55,7 +61,8 @@ const languageModel = (
 };
 
 /**
- * Permutes from the files' NHWC and HWIO to the library's NCHW and OIHW. Rows of dense 1 follow the flattened image.
+ * Permutes images from the files' NHWC to the library's NCHW, and filters from HWIO to OIHW. Rows of the first dense
+ * layer's weight follow the flattened image.
  */
 const permute = (name: string, array: Array, convolutional: boolean): Array => {
   if (!convolutional) return array;
@@ -74,7 +81,7 @@ const prepare = async (problem: LoadedProblem, settle: () => Promise<unknown>): 
     return {
       checks,
       run: async () => {
-        // jax-js is lazy: without waiting nothing would be computed
+        // jax-js is lazy: it computes nothing until the result is awaited.
         const product = await multiply(a.ref, b.ref).blockUntilReady();
         await settle();
         product.dispose();
@@ -113,7 +120,7 @@ const prepare = async (problem: LoadedProblem, settle: () => Promise<unknown>): 
 };
 
 /**
- * jax-js on its default device.
+ * Returns jax-js on its default device as a contestant.
  *
  * @param settle waits until the device has finished all submitted work.
  */

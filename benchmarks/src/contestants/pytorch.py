@@ -1,4 +1,7 @@
-"""PyTorch on SKEIN_BENCH_THREADS threads, by default one, or on a GPU with SKEIN_TORCH_DEVICE=cuda: the same protocol as the other contestants, lines of JSON in and out."""
+"""PyTorch on SKEIN_BENCH_THREADS threads (default: 1), or on a GPU with SKEIN_TORCH_DEVICE=cuda.
+
+Reads and writes lines of JSON in the protocol of all contestants.
+"""
 
 import contextlib
 import json
@@ -22,7 +25,7 @@ def settle():
 
 
 def sample(values):
-    """The elements that the harness compares: see problems/sample.ts."""
+    """Returns the elements that the harness compares, as in problems/sample.ts."""
     flat = values.flatten().float()
     if flat.numel() <= MOST_CHECKED:
         return flat.tolist()
@@ -130,7 +133,7 @@ def prepare(folder):
 
 
 def version():
-    """PyTorch's version and the BLAS library that the dynamic loader chose, or the GPU."""
+    """Returns PyTorch's version, and the BLAS library that the dynamic loader chose, or the GPU."""
     if DEVICE == "cuda":
         return torch.__version__ + " on " + torch.cuda.get_device_name()
     with open("/proc/self/maps") as file:

@@ -5,7 +5,9 @@ import { hostArray, trainingStep } from "./training-step.ts";
 
 const checkedSteps = 5;
 
-/** Skein on any backend. @param settle waits until the backend has finished all submitted work. */
+/**
+ * Returns Skein on any backend as a contestant. @param settle waits until the backend has finished all submitted work.
+ */
 export const skeinContestant = (
   backend: Backend,
   settle: () => Promise<unknown> = async () => undefined,

@@ -7,7 +7,7 @@ import { tfjsContestant } from "./tfjs-contestant.ts";
 
 const gpt: GptSizes = { batch: 2, positions: 4, vocabulary: 10, width: 8, layers: 1, heads: 2 };
 
-/** The GPT of the benchmarks, small enough to take no noticeable time. */
+/** Shrinks the GPT of the benchmarks so that a test takes no noticeable time. */
 const shrink = ({ tensors, ...problem }: Problem): Problem => {
   const large = problem.gpt!;
   const sizes = new Map([

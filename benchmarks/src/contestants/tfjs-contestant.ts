@@ -23,7 +23,10 @@ const classifier = (params: Readonly<Record<string, tf.Tensor>>, images: tf.Tens
 
 type Params = Readonly<Record<string, tf.Tensor>>;
 
-/** Mask of [positions, positions] that is added to attention scores, so that no position sees a later one. */
+/**
+ * Returns the mask of [positions, positions] that is added to attention scores, so that no position attends to a later
+ * position.
+ */
 const causalMask = (positions: number): tf.Tensor2D =>
   tf.tensor2d(
     Array.from({ length: positions }, (_, i) => Array.from({ length: positions }, (__, j) => (j <= i ? 0 : -1e9))),
@@ -66,7 +69,10 @@ const languageModel = (
   return tf.matMul(norm(x, params.gainFinal!) as tf.Tensor2D, embedding, false, true);
 };
 
-/** TensorFlow.js on the backend that is already set. @param settle waits until the backend has finished all work. */
+/**
+ * Returns TensorFlow.js on its current backend as a contestant. @param settle waits until the backend has finished all
+ * work.
+ */
 export const tfjsContestant = (settle: () => Promise<unknown> = async () => undefined): Contestant => {
   const prepare = async (problem: LoadedProblem): Promise<PreparedProblem> => {
     if (problem.kind === "matmul") {

@@ -3,7 +3,7 @@ import * as tf from "@tensorflow/tfjs";
 import { serve } from "../measure/serve.ts";
 import { tfjsContestant } from "./tfjs-contestant.ts";
 
-// Must precede the start of the backend, which creates its threads when it starts.
+// The number of threads must be set before the backend starts, because the backend creates its threads when it starts.
 setThreadsCount(1);
 await tf.setBackend("wasm");
 await tf.ready();

@@ -1,2 +1,2 @@
-/** Number of threads that this contestant's process computes with, from its environment. */
+/** Returns the number of compute threads of this contestant's process, from its environment. Default: 1. */
 export const threads = (): number => Number(process.env["SKEIN_BENCH_THREADS"] ?? 1);

@@ -42,7 +42,7 @@ const classifier = (params: Params, images: Tensor): Tensor => {
   return dense(relu(dense(flatten(block(block(images, 1), 2), { first: 1 }), 3)), 4);
 };
 
-/** x_BTD to logits_BTV; letters as in packages/models. */
+/** Computes logits_BTV from tokens; axis letters as in packages/models. */
 const languageModel = (
   { batch, positions, width, layers, heads }: GptSizes,
   params: Params,
@@ -68,7 +68,10 @@ const languageModel = (
   return matmul(norm(x_BTD, params.gainFinal!), params.weightEmbedding!, { transposeB: true });
 };
 
-/** Skein's training step of a problem: forward, backward and SGD in one compiled graph, parameters updated in place. */
+/**
+ * Returns Skein's training step for a problem: forward, backward and SGD in one compiled graph, parameters updated in
+ * place.
+ */
 export const trainingStep = (
   backend: Backend,
   { learningRate, values, gpt, precision }: LoadedProblem,

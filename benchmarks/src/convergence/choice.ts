@@ -5,7 +5,7 @@ import type { Setting } from "./settings.ts";
 import { triedIn, type Try } from "./tries.ts";
 import { bestOf } from "./verdict.ts";
 
-/** A learning rate that the search tried. */
+/** Search run at one learning rate, with its result. */
 export interface RateTry extends Try<SearchRun> {
   readonly peak: number;
 }
@@ -13,13 +13,13 @@ export interface RateTry extends Try<SearchRun> {
 export interface Choice {
   readonly factor: number;
   readonly tries: readonly RateTry[];
-  /** Whether the rate is the lowest or the highest that was tried, so that a better rate may be beyond. */
+  /** Whether the rate is the lowest or the highest tried rate, so that an untried rate may be better. */
   readonly atEdge: boolean;
 }
 
 /**
- * The learning rate with the best result on validation samples. Of equal results the lower rate; if every rate
- * diverged, the lowest rate.
+ * Chooses the learning rate with the best result on validation samples. Of rates with equal results, the lower rate
+ * wins; if every rate diverged, the lowest rate wins.
  *
  * @param resultOf results of the search.
  * @returns undefined while a try is missing, because all settings get the same number of tries.

@@ -13,9 +13,14 @@ export interface Entry {
   /** Whether other settings are compared with this entry. */
   readonly isDense: boolean;
   readonly quality: Quality | undefined;
-  /** Undefined for dense runs, and while the entry or its dense runs have no quality. */
+  /**
+   * Comparison with the dense runs; undefined for dense runs, and while the entry or its dense runs have no quality.
+   */
   readonly verdict: Verdict | undefined;
-  /** Claim that the results allow; `not run` while seeds are missing. */
+  /**
+   * Result of comparing the setting with dense training. `dense`: the setting is dense training. `not run`: seeds are
+   * missing.
+   */
   readonly standing: Standing | "dense" | "not run";
 }
 
@@ -23,10 +28,10 @@ const denseRunsOf = (run: ConvergenceRun, runs: readonly ConvergenceRun[]): Conv
   const named = (name: string): ConvergenceRun[] =>
     runs.filter(({ model, setting }) => model === run.model && setting.name === name);
   const dense = named(run.setting.comparedWith);
-  return dense.length > 0 ? dense : named("identity"); // a model whose own optimizer is that one
+  return dense.length > 0 ? dense : named("identity"); // the model's default optimizer is the compared optimizer
 };
 
-/** The entries of a plan, in its order. */
+/** Returns the entries of a plan, in plan order. */
 export const entriesOf = (runs: readonly ConvergenceRun[], resultOf: ResultOf): Entry[] => {
   const outcomesOf = (some: readonly ConvergenceRun[]): (Outcome | undefined)[] =>
     some.map((run) => resultOf(run)?.outcome);

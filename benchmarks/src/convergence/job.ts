@@ -8,7 +8,10 @@ const scaled = (job: JobFile, factor: number): JobFile => {
   return layJobs(job, { learningRate: { peak: times(peak), ...(final !== undefined && { final: times(final) }) } });
 };
 
-/** The job of a model with a setting. The learning rate is `factor` times the middle of the searched range. */
+/**
+ * Returns the job that trains a model with a setting. The learning rate is `factor` times the middle of the searched
+ * range.
+ */
 export const settingJob = (model: ModelJob, setting: Setting, factor: number): JobFile =>
   layJobs(scaled(layJobs(model.job, setting.job ?? {}, setting.jobOf?.[model.name] ?? {}), factor), {
     compression: { ...setting.compression, ...setting.compressionOf?.[model.name] },

@@ -4,7 +4,7 @@ import type { JobFile } from "../studies/job-file.ts";
 export interface ModelJob {
   readonly name: string;
   readonly title: string;
-  /** Whether claims of the documents depend on the model. */
+  /** Whether claims in the documents depend on the model. */
   readonly core: boolean;
   readonly job: JobFile;
   /** Expected seconds of a run on two cores, used only to estimate how long a study takes. */
@@ -46,7 +46,8 @@ export const models: readonly ModelJob[] = [
     title: "Fashion-MNIST, 30,000 images, ResNet-18 of 8 to 64 channels, 5 epochs",
     job: {
       ...common,
-      // A narrow model and small batches: an entry that is sent once in 100 steps needs thousands of steps.
+      // A narrow model and small batches, because a gradient entry that is sent once in 100 steps needs thousands of
+      // steps.
       batch: 64,
       epochs: 5,
       data: { kind: "fashion-mnist", trainSamples: 30_000 },

@@ -32,10 +32,7 @@ interface Drawn {
   readonly page: string;
   readonly plots: readonly RangePlot[];
 }
-/**
- * Draws the page for given accuracies of the three seeds of each setting of the first model, or for an outcome of a
- * seed.
- */
+/** Draws the page from the accuracies or outcomes of three seeds per setting, for the first model. */
 const drawn = (outcomes: Readonly<Record<string, readonly (number | Outcome)[]>>, numSeeds = 3): Drawn => {
   const runs = plan(numSeeds);
   const results = madeResults(runs, ({ model, setting, seed }) => {

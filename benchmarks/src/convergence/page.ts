@@ -30,7 +30,10 @@ const formatQuality = (quality: Quality | undefined): string => {
   return `${number(mean, unit)} ${unit}${seeds > 1 ? ` (${number(least, unit)} to ${number(greatest, unit)})` : ", 1 seed"}`;
 };
 
-/** Reason why there is no figure: that of the first seed without one. */
+/**
+ * Returns the reason why an entry has no figure, taken from its first seed without a figure. Undefined: all seeds have
+ * figures.
+ */
 const trouble = ({ outcomes }: Entry): string | undefined => {
   for (const outcome of outcomes)
     if (outcome !== undefined && outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
@@ -115,7 +118,7 @@ const plotOf = (model: ModelJob, entries: readonly Entry[]): RangePlot | undefin
   };
 };
 
-/** A page with a plot, three sentences and a table per model, and the settings that missed their margin. */
+/** Returns a page with a plot, three sentences and a table per model, and the settings that missed their margin. */
 export const convergencePage = (runs: readonly ConvergenceRun[], resultOf: ResultOf, draw: Draw): string => {
   const rateOf = (entry: Entry): string => {
     const run = runs.find(({ model, setting }) => model === entry.model && setting === entry.setting)!;

@@ -7,7 +7,7 @@ import { settingJob } from "./job.ts";
 import { type ModelJob, models } from "./models.ts";
 import { isCore, type Setting, settingsOf } from "./settings.ts";
 
-/** A model trained with a setting. */
+/** Training run of a model with a setting and a seed. */
 export interface ConvergenceRun extends Run {
   readonly model: ModelJob;
   readonly setting: Setting;
@@ -17,15 +17,15 @@ export interface ConvergenceRun extends Run {
 /** Names of the studies, as on the command line. */
 export const searchName = "search";
 export const convergenceName = "convergence";
-/** Minimum number of seeds for a claim. */
+/** Minimum number of seeds to claim that a method reaches the quality of dense training. */
 export const minSeeds = 3;
 
 const lacksSearch = (model: ModelJob, setting: Setting, quick: boolean): string =>
   `its learning rate has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${model.name}/${setting.name}`;
 
 /**
- * Job of a setting with the learning rate that the search chose: the one source for training here and for timing over
- * slow links.
+ * Returns the job of a setting with the learning rate that the search chose. Training in this study and timing over
+ * slow links both use this job.
  */
 export const chosenJob = (
   model: ModelJob,
@@ -34,7 +34,7 @@ export const chosenJob = (
 ): { readonly job: Run["job"]; readonly lacks: string | undefined } => {
   const searched = resultsOf(searchName);
   const choice = chooseRate(model, setting, quick, (run) => resultOf(searched, run));
-  // Without a choice the job has the middle rate, so that the job can be checked; the run is not made.
+  // Without a choice the job has the middle rate, so that the job can be checked; such a run does not start.
   return {
     job: settingJob(model, setting, choice?.factor ?? 1),
     lacks: choice === undefined ? lacksSearch(model, setting, quick) : undefined,
@@ -42,8 +42,8 @@ export const chosenJob = (
 };
 
 /**
- * Every model with every setting made for the model, model by model, dense first. Runs are judged on the test samples,
- * which the search does not use.
+ * Plans every model with every setting made for the model, model by model, dense first. Runs are evaluated on the test
+ * samples, which the search does not use.
  */
 export const planConvergence = (options: PlanOptions): ConvergenceRun[] =>
   models.flatMap((model) =>

@@ -5,7 +5,7 @@ import { settingJob } from "./job.ts";
 import { type ModelJob, models } from "./models.ts";
 import { isCore, type Setting, settingsOf } from "./settings.ts";
 
-/** A model trained with a setting at one learning rate, judged by samples held out from training. */
+/** Training run of a model with a setting at one learning rate, evaluated on samples held out from training. */
 export interface SearchRun extends Run {
   readonly model: ModelJob;
   readonly setting: Setting;
@@ -15,21 +15,21 @@ export interface SearchRun extends Run {
 
 /**
  * Learning-rate factors tried for every setting of every model, including dense settings, around a middle that depends
- * only on model and optimizer. Factors of three, because with halves three tries would not reach far enough for methods
- * that need another rate than dense training.
+ * only on model and optimizer. Factors of 3 instead of 2, so that three tries cover methods whose best rate is far from
+ * that of dense training.
  */
 export const factors: readonly number[] = [1 / 3, 1, 3];
-/** Factors with --quick, which shows only whether the runs run. */
+/** Factors with --quick, which shows only whether the runs complete. */
 const quickFactors: readonly number[] = [1];
-/** Fraction of the training samples that a try is judged by. The search does not use the test samples. */
+/** Fraction of the training samples held out to evaluate a try. The search does not use the test samples. */
 export const validationFraction = 0.1;
-/** A seed that no later run of a setting uses. */
+/** Seed of the search, which no later run of a setting uses. */
 const seed = 101;
 
 const validated = (job: JobFile): JobFile =>
   layJobs(job, { seed, data: { ...(job["data"] as JobFile), validationFraction } });
 
-/** The tries of a setting on a model. */
+/** Returns the tries of a setting on a model. */
 export const triesOf = (model: ModelJob, setting: Setting, quick: boolean): SearchRun[] =>
   (quick ? quickFactors : factors).map((factor) => {
     const job = validated(layJobs(settingJob(model, setting, factor), quick ? model.quick : {}));
@@ -46,6 +46,6 @@ export const triesOf = (model: ModelJob, setting: Setting, quick: boolean): Sear
     };
   });
 
-/** Every try of every setting on every model that the setting is made for. */
+/** Plans every try of every setting on every model that the setting is made for. */
 export const planSearch = ({ quick }: Pick<PlanOptions, "quick">): SearchRun[] =>
   models.flatMap((model) => settingsOf(model).flatMap((setting) => triesOf(model, setting, quick)));

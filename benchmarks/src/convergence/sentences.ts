@@ -39,7 +39,7 @@ const noiseSentence = (entries: readonly Entry[]): string => {
   return `Seeds of dense training (${dense.setting.name}) alone lie up to ${amount(quality.greatest - quality.least, quality)} apart: smaller differences between methods mean nothing.`;
 };
 
-/** Three sentences that summarize a model's table. */
+/** Returns three sentences that summarize a model's table. */
 export const convergenceSentences = (entries: readonly Entry[]): readonly [string, string, string] => [
   countSentence(entries),
   frugalSentence(entries),

@@ -1,7 +1,7 @@
 import type { JobFile } from "../studies/job-file.ts";
 import type { ModelJob } from "./models.ts";
 
-/** A way to compress gradients, as job files name it, and the margin that the setting must hold. */
+/** A gradient compression in job file format, and its quality margin compared with dense training. */
 export interface Setting {
   readonly name: string;
   readonly compression: JobFile;
@@ -12,56 +12,57 @@ export interface Setting {
    * (`search-plan.ts`).
    */
   readonly job?: JobFile;
-  /** Job options that override the job of one model in addition, by model name. */
+  /** Additional job options for one model, by model name. */
   readonly jobOf?: Readonly<Record<string, JobFile>>;
-  /** Models that the setting is not made for. */
+  /** Models that are not trained with the setting. */
   readonly leavesOut?: readonly string[];
   /**
-   * Name of the setting to compare with. A method that needs another optimizer is compared with the dense run of that
-   * optimizer.
+   * Name of the setting to compare with. A method that needs a different optimizer is compared with dense training by
+   * that optimizer.
    */
   readonly comparedWith: string;
-  /** Maximum loss of quality compared with that setting. */
+  /** Maximum quality loss compared with that setting. */
   readonly margin: Margin;
-  /** Reason why the job differs from the model's job. */
+  /** Reason why the setting changes the model's job. */
   readonly why?: string;
 }
 
 export interface Margin {
-  /** Percentage points of held-out accuracy. */
+  /** Maximum loss of held-out accuracy, in percentage points. */
   readonly points: number;
-  /** Bits per byte. */
+  /** Maximum increase in bits per byte. */
   readonly bits: number;
 }
 
-/** Twice the difference that two seeds of a dense run may have: no loss of quality. */
+/** Margin for methods that should lose no quality: twice the largest difference between two seeds of a dense run. */
 const same: Margin = { points: 0.5, bits: 0.05 };
-/** Margin of biased methods at a high ratio, on short runs. */
+/** Margin for biased methods at a high compression ratio in short runs. */
 const close: Margin = { points: 1, bits: 0.1 };
-/** Margin of methods that send only signs, or drop most of a gradient without keeping it. */
+/** Margin for methods that send only signs, or drop most of a gradient without a residual. */
 const loose: Margin = { points: 3, bits: 0.4 };
 
-/** Momentum 0.9, as papers on quantization and low rank train with; the optimizer of ResNet-18 itself. */
+/** Momentum 0.9, as in papers on quantization and low rank. ResNet-18 already uses it. */
 const momentum: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.05 } },
   "moby-dick-gpt": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.3, final: 0.03 } },
 };
-/** SGD without momentum, for methods with momentum of their own. */
+/** SGD without momentum, for methods that include momentum. */
 const ownMomentum: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.05 } },
   "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 } },
   "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.3, final: 0.03 }, clipNorm: undefined },
 };
 /**
- * SGD for methods with momentum 0.9 as a running mean inside: plain SGD with ten times the learning rate is equivalent.
- * The GPT has a third of that rate and no bound on the norm, because the norm of signs is that of all their entries.
+ * SGD for methods that include momentum 0.9 as a running mean, which is equivalent to plain SGD with ten times the
+ * learning rate. The GPT has a third of that rate and no gradient clipping, because a gradient of signs has a norm that
+ * depends only on its number of entries.
  */
 const runningMean: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.5 } },
   "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 }, learningRate: { peak: 1 } },
   "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 1, final: 0.1 }, clipNorm: undefined },
 };
-/** SGD for methods that move every entry by the learning rate in every step, as Adam does. */
+/** SGD for methods that change every parameter by the learning rate in every step, as Adam does. */
 const signs: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.0005 } },
   "fashion-resnet": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.002 } },
@@ -69,13 +70,16 @@ const signs: Readonly<Record<string, JobFile>> = {
 };
 
 const density = 0.01;
-/** A quarter of the GPT's steps, in which its weights reach their scale; 1-bit Adam begins the same way. */
+/**
+ * Dense training in the first quarter of the GPT's steps, until its weights reach their scale. 1-bit Adam begins the
+ * same way.
+ */
 const quarterDense: JobFile = { warmupSteps: 500 };
 /** Denser first steps, as in DGC, because Adam handles rare large entries badly in the first steps. */
 const denserFirst: Setting["compressionOf"] = {
   "moby-dick-gpt": { densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 200 } },
 };
-/** Options with which the mean has k entries, instead of up to k of each rank. */
+/** Density for methods whose mean gradient has k entries in total, instead of up to k from each rank. */
 const asManyAsTopK: Setting["compressionOf"] = {
   "moby-dick-gpt": { density: 4 * density, densityWarmup: { densities: [0.25, 0.125, 0.0625], stepsEach: 300 } },
 };
@@ -85,8 +89,8 @@ const momentumFirst =
   "momentum before the compression (Zheng et al. 2019): behind it, error feedback is unstable at the dense run's learning rate";
 
 /**
- * Every compression of this study. Names and options of `compression` are those of job files; a kind that the trainer
- * does not know becomes a row with its error.
+ * All compressions of this study. `compression` has the names and options of job files. A kind that the trainer does
+ * not know becomes a row with its error.
  */
 export const settings: readonly Setting[] = [
   { name: "identity", compression: { kind: "identity" }, comparedWith: "identity", margin: same },
@@ -297,8 +301,8 @@ export const settings: readonly Setting[] = [
 ];
 
 /**
- * Settings that claims depend on: those that `docs/algorithms.md` recommends, those that judge the papers' orderings,
- * and a method that is known to fail, so that the study is seen to detect failures.
+ * Settings that claims depend on: the settings that `docs/algorithms.md` recommends, the settings that test the papers'
+ * orderings, and a method that is known to fail, which shows that the study detects failures.
  */
 const core: ReadonlySet<string> = new Set([
   "identity",
@@ -320,6 +324,6 @@ const core: ReadonlySet<string> = new Set([
 /** Whether a claim depends on the result of a setting on a model. */
 export const isCore = (model: ModelJob, { name }: Pick<Setting, "name">): boolean => model.core && core.has(name);
 
-/** The settings that are made for a model, dense first. */
+/** Returns the settings that are made for a model, dense first. */
 export const settingsOf = ({ name }: ModelJob): Setting[] =>
   settings.filter(({ leavesOut = [] }) => !leavesOut.includes(name));

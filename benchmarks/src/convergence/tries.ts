@@ -2,16 +2,16 @@ import type { Run } from "../studies/run.ts";
 import type { ResultOf } from "../studies/study.ts";
 import { type Quality, qualityOf } from "./verdict.ts";
 
-/** A setting that was tried, and its quality on validation samples. */
+/** A search run, and its quality on validation samples. */
 export interface Try<Tried extends Run> {
   readonly run: Tried;
-  /** Undefined if the run diverged. */
+  /** Quality on validation samples; undefined if the run diverged. */
   readonly quality: Quality | undefined;
 }
 
 /**
- * Results of tries; undefined while a try is missing. Runs that ended by themselves count, whether they converged or
- * diverged. Other failures give no information on a setting.
+ * Returns results of tries, or undefined while a try is missing. A run that diverged counts as a result. A run that
+ * failed for another reason counts as missing, because the failure says nothing about the setting.
  */
 export const triedIn = <Tried extends Run>(
   runs: readonly Tried[],

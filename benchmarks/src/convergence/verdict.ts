@@ -1,10 +1,10 @@
 import type { Figures, Outcome } from "../studies/outcome.ts";
 import type { Margin } from "./settings.ts";
 
-/** Quality of a trained model on held-out samples: percent of right answers, or bits per byte. */
+/** Quality of a trained model on held-out samples: percentage of correct answers, or bits per byte. */
 export interface Quality {
   readonly unit: "%" | "bits";
-  /** Mean over the seeds. */
+  /** Mean of the quality over the seeds. `least` and `greatest` are its extremes. */
   readonly mean: number;
   readonly least: number;
   readonly greatest: number;
@@ -14,7 +14,7 @@ export interface Quality {
 const qualityOfOne = ({ testAccuracy, bitsPerByte, testLoss }: Figures): number =>
   testAccuracy === undefined ? (bitsPerByte ?? testLoss / Math.LN2) : 100 * testAccuracy;
 
-/** @returns undefined unless every seed is done. */
+/** Returns the quality over all seeds, or undefined unless every seed is done. */
 export const qualityOf = (outcomes: readonly (Outcome | undefined)[]): Quality | undefined => {
   const done = outcomes.filter((outcome) => outcome?.kind === "done");
   if (done.length === 0 || done.length < outcomes.length) return undefined;
@@ -31,22 +31,24 @@ export const qualityOf = (outcomes: readonly (Outcome | undefined)[]): Quality |
 const isBetter = (one: Quality, other: Quality): boolean =>
   one.unit === "%" ? one.mean > other.mean : one.mean < other.mean;
 
-/** The try with the best quality, tries without a quality last; of equal tries the first one. */
+/**
+ * Returns the try with the best quality; the first such try if several are equal. Tries without a quality rank last.
+ */
 export const bestOf = <Try extends { readonly quality: Quality | undefined }>(tries: readonly Try[]): Try =>
   tries.reduce((so, next) =>
     next.quality !== undefined && (so.quality === undefined || isBetter(next.quality, so.quality)) ? next : so,
   );
 
 /**
- * Whether a claim may depend on a method: `holds` if even the worst seed is within the margin, `fails` if the mean is
- * not, and `undecided` otherwise, or with fewer seeds than a claim needs.
+ * Result of comparing a method with dense training. `holds`: even the worst seed is within the margin. `fails`: the
+ * mean is outside the margin. `undecided`: otherwise, or if there are fewer seeds than a claim needs.
  */
 export type Standing = "holds" | "undecided" | "fails";
 
 export interface Verdict {
   /**
-   * Difference to the mean of the dense runs in the unit of the quality, positive if worse. Mean, best and worst of the
-   * seeds.
+   * Mean difference from the mean of the dense runs, in the unit of the quality; positive if worse. `best` and `worst`
+   * are the same difference for the best and the worst seed.
    */
   readonly worseBy: number;
   readonly best: number;
@@ -61,7 +63,7 @@ const rounding = 1e-9;
 /**
  * Compares a method with its dense runs. Higher accuracy is better, fewer bits are better.
  *
- * @param needed number of seeds of each, for a claim.
+ * @param needed minimum number of seeds for a claim, both for the method and for dense training.
  */
 export const compareQuality = (quality: Quality, dense: Quality, margin: Margin, needed: number): Verdict => {
   const isPercent = quality.unit === "%";

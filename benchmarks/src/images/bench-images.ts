@@ -12,18 +12,21 @@ import { pythonWithTorch } from "../suites/contestants.ts";
 import { type LoadedEpoch, type LoaderOptions, loaderWords } from "./loader-protocol.ts";
 import { makeImages } from "./make-images.ts";
 
-/** Number of decoding threads, or of worker processes. */
+/** Number of decoding threads for Skein, and of worker processes for PyTorch. */
 const workers = 2;
 const longestMilliseconds = 600_000;
 /**
- * Tolerance of the mean pixel between loaders. Resamplers differ a little; a loader that decodes another image, or
- * skips one, differs by more.
+ * Maximum difference between the mean pixels of two loaders, 0 to 255. Different resamplers stay below it; a loader
+ * that decodes a wrong image, or skips one, exceeds it.
  */
 const meanTolerance = 1.5;
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-/** Measures the epochs that count. The first epoch starts threads and fills the system's file cache. */
+/**
+ * Returns the measured epochs of a loader without the first epoch, which starts threads and fills the system's file
+ * cache.
+ */
 const measure = async (
   command: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -41,7 +44,7 @@ const measure = async (
 const speedsOf = (epochs: readonly LoadedEpoch[]): Summary =>
   summarize(epochs.map(({ images, seconds }) => images / seconds));
 
-/** @throws Error if two loaders do not return the same images with the same labels. */
+/** Checks that two loaders return the same images with the same labels. @throws Error if they differ. */
 const requireAlike = (one: readonly LoadedEpoch[], other: readonly LoadedEpoch[]): void => {
   for (const [i, { images, meanPixel, labels }] of one.entries()) {
     const { images: count, meanPixel: mean, labels: sum } = other[i]!;
@@ -55,7 +58,7 @@ const requireAlike = (one: readonly LoadedEpoch[], other: readonly LoadedEpoch[]
 /** Decoders of Skein's loader. */
 const decoders: readonly DecoderName[] = ["napi-rs", "sharp"];
 
-/** PyTorch's loader: with the decoding of its own data sets, and with the reduced decoding that it can be asked for. */
+/** Variants of PyTorch's loader: decoding as in its own data sets, and decoding at reduced size (`draft`). */
 const peers = [
   { name: "PyTorch DataLoader", draft: "0" },
   { name: "PyTorch DataLoader, drafted", draft: "1" },
@@ -110,7 +113,7 @@ interface StepLine {
   readonly dataSeconds: number;
 }
 
-/** Steps of a ResNet-18 on those images, which are decoded during training or beforehand. */
+/** Trains a ResNet-18 on the images, which are decoded during training or beforehand. Returns the measured steps. */
 const trained = async (
   folder: string,
   { images, side, steps, duringTraining }: { images: string; side: number; steps: number; duringTraining: boolean },
@@ -137,7 +140,7 @@ const trained = async (
     .split("\n")
     .map((line) => JSON.parse(line) as StepLine)
     .filter(({ type }) => type === "step")
-    .slice(2); // the first step compiles, and batches of the next steps have been ready since then
+    .slice(2); // step 1 compiles, and the batch of step 2 was decoded meanwhile
 };
 
 const jobRow = async (folder: string, images: string, side: number, steps: number): Promise<Row> => {
@@ -161,10 +164,10 @@ const jobRow = async (folder: string, images: string, side: number, steps: numbe
 };
 
 /**
- * Images per second of Skein's loader and PyTorch's on one folder of JPEGs, with two workers each and without a cache;
- * and the time that a ResNet-18 waits for images that are decoded during training.
+ * Measures images per second of Skein's loader and PyTorch's on one folder of JPEGs, with two workers each and without
+ * a cache. Also measures how long a ResNet-18 waits for images that are decoded during training.
  *
- * @param quick few images: whether the loaders run and agree, not how fast.
+ * @param quick uses few images, to check only whether the loaders run and agree.
  */
 export const benchImages = async (folder: string, versions: Record<string, string>, quick: boolean): Promise<Row[]> => {
   const images = join(folder, "images");

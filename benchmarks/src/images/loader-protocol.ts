@@ -1,14 +1,14 @@
-/** A line of JSON that a loader prints for each epoch. */
+/** Line of JSON that a loader prints for each epoch. */
 export interface LoadedEpoch {
   readonly seconds: number;
   readonly images: number;
-  /** Mean over all pixels of the epoch, 0 to 255; shows that images were decoded, and which images. */
+  /** Mean over all pixels of the epoch, 0 to 255; shows whether two loaders decoded the same images. */
   readonly meanPixel: number;
   /** Sum of all labels. */
   readonly labels: number;
 }
 
-/** Options that a loader is started with, in this order on its command line. */
+/** Options of a loader, in the order of its command-line arguments. */
 export interface LoaderOptions {
   readonly folder: string;
   readonly epochs: number;

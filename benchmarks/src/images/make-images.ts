@@ -2,11 +2,14 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
 
-/** Rows and columns of the JPEGs, a usual size of photographs for training. */
+/** Number of rows and columns of the JPEGs, a usual size of photographs for training. */
 const side = 256;
 const classes = 10;
 
-/** Waves of a class in the colors of one image, with noise: pixels that give a JPEG the file size of a photograph. */
+/**
+ * Returns RGB pixels of an image: waves whose number depends on the class, plus noise. The JPEG's file size is that of
+ * a photograph.
+ */
 const pixelsOf = (index: number): Uint8Array => {
   const pixels = new Uint8Array(side * side * 3);
   const waves = 2 + (index % classes);
@@ -24,7 +27,7 @@ const pixelsOf = (index: number): Uint8Array => {
 /**
  * Creates a folder of 256 × 256 JPEGs in ten classes.
  *
- * @param count number of images to train on; a tenth of that number in addition to test on.
+ * @param count number of training images; `count / 10` test images are created in addition.
  */
 export const makeImages = async (folder: string, count: number): Promise<void> => {
   const parts = [

@@ -1,6 +1,9 @@
-"""PyTorch's DataLoader on a folder of JPEGs, with as many worker processes as SKEIN_BENCH_WORKERS says: a line of JSON for each epoch, see loader-protocol.ts.
+"""PyTorch's DataLoader on a folder of JPEGs, with SKEIN_BENCH_WORKERS worker processes.
 
-With SKEIN_BENCH_DRAFT=1 images are decoded at a fraction of their size, as far as JPEG allows, before they are resized; libvips does so, and Pillow where it is asked to. torchvision's ImageFolder does not ask.
+Prints a line of JSON per epoch, as defined in loader-protocol.ts.
+
+With SKEIN_BENCH_DRAFT=1 JPEGs are decoded at the smallest sufficient scale that JPEG offers before they are resized.
+libvips always does this, Pillow only on request, and torchvision's ImageFolder does not request it.
 """
 
 import json

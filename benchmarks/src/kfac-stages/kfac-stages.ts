@@ -2,7 +2,7 @@ import { runPageCommand } from "../report/page-command.ts";
 import { kfacStagesPage } from "./page.ts";
 import { findKfacStages } from "./results.ts";
 
-/** The command line of the page. @returns the exit code. */
+/** Runs the command line that writes the page. @returns the exit code. */
 export const kfacStages = (args: readonly string[]): number =>
   runPageCommand(
     {

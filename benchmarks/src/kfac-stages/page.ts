@@ -27,7 +27,7 @@ import {
 /** Largest ratio on the axis; larger ratios are drawn at the edge. */
 const maxRatio = 2;
 
-/** Predicted over published time of each stage. */
+/** Returns a plot of the predicted time of each stage divided by the published time. */
 export const stageRatiosPlot = ({ stages }: KfacStagesResults): RangePlot => ({
   name: "ratios",
   title: "Predicted over published time of each stage of K-FAC, 64 GPUs",
@@ -70,7 +70,7 @@ const isOrdered = (figures: readonly Figure[]): boolean =>
 const worstError = (figures: readonly Figure[]): number =>
   Math.max(...figures.map((figure) => Math.abs(ratioOf(figure) - 1)));
 
-/** Three sentences that summarize the page. */
+/** Returns three sentences that summarize the page. */
 export const sentencesOf = (results: KfacStagesResults): readonly [string, string, string] => {
   const { stages, pipelining, placement, calibration } = results;
   const unseen = stages.filter(isHeldOut);
@@ -171,7 +171,7 @@ ${alignColumns([
 
 Scatter: ${scatter.map(({ title, figures, residual }) => `${title}, ${figures} figures, ${Number.isNaN(residual) ? "none left" : formatShare(residual)}`).join("; ")}.`;
 
-/** Share of the total inversion time spent on factors with a number of rows between two bounds. */
+/** Returns the share of total inversion time spent on factors with at least `from` and fewer than `to` rows. */
 const shareOfInverses = ({ cluster }: KfacCalibration, network: PublishedNetwork, from: number, to: number): number => {
   const { layers, times } = stageOptionsOf(cluster, publishedRun(network));
   const sizes = layers.flatMap(({ numInputs, numOutputs }) => [numInputs, numOutputs]);
@@ -208,7 +208,7 @@ const inferred = ({
   ];
 };
 
-/** Predicted stages of K-FAC compared with published ones, as a dated page. */
+/** Returns a dated page that compares predicted with published stages of K-FAC. */
 export const kfacStagesPage = (
   results: KfacStagesResults,
   { date, command, seconds, draw }: PageFacts,

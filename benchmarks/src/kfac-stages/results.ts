@@ -29,7 +29,7 @@ export const stageTitles: Readonly<Record<keyof SecondOrderStages, string>> = {
   inverseCommunication: "exchange of inverses",
 };
 
-/** A stage of a form, predicted and published; or one variant of an ablation. */
+/** Predicted and published seconds of one stage of a K-FAC form, or of one variant of an ablation. */
 export interface Figure {
   readonly network: PublishedNetwork;
   readonly title: string;
@@ -49,17 +49,19 @@ export interface Prediction {
   readonly plain: PlainStep;
   readonly forms: Readonly<Record<PublishedForm, SecondOrderStages>>;
   readonly factorCommunication: Readonly<Record<Pipelining, number>>;
-  /** Rows of the largest factor that all GPUs invert themselves, by the published rule. */
+  /** Number of rows of the largest factor that every GPU inverts itself, by the published rule. */
   readonly largestKept: number;
-  /** SPD-KFAC with the bound of `LookedBack`. */
+  /** Stages of SPD-KFAC with the bound of `LookedBack`. */
   readonly spdLookedBack: SecondOrderStages;
-  /** Exchange of factors of SPD-KFAC if both passes took half and twice the guessed time. */
+  /** Seconds of SPD-KFAC's factor exchange if forward and backward pass took half or twice the guessed time. */
   readonly exchangeByPasses: readonly [half: number, twice: number];
 }
 
 /** Results for the held-out network, with a bound fitted to that network afterwards. */
 export interface LookedBack {
-  /** Rows of the largest factor that all GPUs invert themselves, as fits the network's stages best. */
+  /**
+   * Number of rows of the largest factor that every GPU inverts itself; the value that fits the network's stages best.
+   */
   readonly largestKept: number;
   readonly spd: SecondOrderStages;
 }
@@ -67,16 +69,16 @@ export interface LookedBack {
 /** All results that the page shows. */
 export interface KfacStagesResults {
   readonly calibration: KfacCalibration;
-  /** Figures of stages that take time, by network, form and stage. */
+  /** Figures for stages that take time, by network, form and stage. */
   readonly stages: readonly Figure[];
-  /** Figures of computing and exchanging factors. */
+  /** Figures for computing and exchanging factors. */
   readonly pipelining: readonly Figure[];
-  /** Figures of inverting and exchanging inverses. */
+  /** Figures for inverting factors and exchanging inverses. */
   readonly placement: readonly Figure[];
-  /** Guessed plain steps of the published networks. */
+  /** Figures for steps without K-FAC on the published networks; the predictions are guesses. */
   readonly plain: readonly Figure[];
   readonly lookedBack: LookedBack;
-  /** Exchange of factors merged by plan if it overlapped both passes. */
+  /** Figures for the exchange of factors merged by plan, if the exchange overlapped both forward and backward pass. */
   readonly hiddenBehindBoth: readonly Figure[];
   readonly unpublished: Prediction;
 }
@@ -174,7 +176,7 @@ const lookBack = ({ cluster }: KfacCalibration, network: PublishedNetwork): Look
   return { largestKept, spd: predictForm(cluster, publishedRun(network), "spd", largestKept) };
 };
 
-/** Calibrates on two networks and predicts all networks. Cost: seconds of one core. */
+/** Calibrates on two networks and predicts all networks. Takes a few seconds on one core. */
 export const findKfacStages = (): KfacStagesResults => {
   const calibration = calibrateKfac();
   const lookedBack = lookBack(calibration, heldOut[0]!);

@@ -1,9 +1,9 @@
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 
-/** Hyperparameters of a contestant, as the search varies them. */
+/** Hyperparameters of a contestant that the search varies. */
 export interface Setting {
   readonly peak: number;
-  /** Coefficient of the trust ratio; LARS only. */
+  /** Trust ratio coefficient; LARS only. */
   readonly coefficient?: number;
   readonly warmupShare: number;
   readonly weightDecay: number;
@@ -11,31 +11,31 @@ export interface Setting {
   readonly decay: number;
 }
 
-/** A way to train the same network on the same samples, each sample equally often. */
+/** A method to train the same network on the same samples for the same number of epochs. */
 export interface Contestant {
   readonly name: string;
   /** Number of batches per epoch. */
   readonly batchesPerEpoch: number;
   readonly job: JobFile;
   readonly optimizer: "lars" | "momentum";
-  /** Learning rates, with coefficients, that are tried first. */
+  /** Learning rates, with LARS coefficients, that the search tries first. */
   readonly rates: readonly Pick<Setting, "peak" | "coefficient">[];
-  /** Changes to the best of the first settings, tried one at a time. */
+  /** Changes that the search applies to the best of the first settings, one at a time. */
   readonly changes: readonly Partial<Setting>[];
   readonly note: string;
   /** Whether a claim depends on the contestant. */
   readonly core: boolean;
 }
 
-/** Hyperparameters that every setting starts from. */
+/** Hyperparameters that all first settings share. */
 const middle = { warmupShare: 0.1, weightDecay: 0.0005, labelSmoothing: 0.1, decay: 0.9 };
 
-/** Changes that are known to matter for batches of any size. */
+/** Changes that are known to matter at any batch size. */
 const fewChanges: readonly Partial<Setting>[] = [{ labelSmoothing: 0 }, { weightDecay: 0.005 }];
 
 /**
- * LARS rates, with the coefficient derived from its product with the peak: the step of a tensor as a share of the
- * tensor's norm, before momentum.
+ * Learning rates for LARS. The coefficient is chosen so that rate times coefficient is 0.01 or 0.03. That product is
+ * the step length relative to a tensor's norm, before momentum.
  */
 const larsRates = [0.3, 1, 3].flatMap((peak) =>
   [0.01, 0.03].map((step) => ({ peak, coefficient: Number((step / peak).toPrecision(2)) })),
@@ -81,9 +81,9 @@ const epochs = 10;
 
 /** Number of samples for the final training of a contestant. */
 export const trainSamples = 6000;
-/** Number of samples during the search: fewer, because there are many tries. */
+/** Number of samples during the search, smaller because there are many tries. */
 export const searchSamples = 4000;
-/** Fraction of the 60,000 training images that is held out to judge settings. */
+/** Fraction of the 60,000 training images held out to evaluate settings. */
 export const validationFraction = 0.1;
 
 const task: JobFile = {
@@ -105,7 +105,10 @@ export const quickJob: JobFile = {
   data: { kind: "fashion-mnist", trainSamples: 400, testSamples: 500 },
 };
 
-/** The job of a contestant with a setting. @param samples number of training samples; batches divide the samples. */
+/**
+ * Returns the job of a contestant with a setting. @param samples number of training samples, divisible by the batch
+ * size.
+ */
 export const jobOf = (
   { batchesPerEpoch, optimizer, job }: Contestant,
   { peak, coefficient, warmupShare, weightDecay, labelSmoothing, decay }: Setting,
@@ -118,12 +121,12 @@ export const jobOf = (
     ...(labelSmoothing > 0 && { labelSmoothing }),
   });
 
-/** The settings that are tried first. */
+/** Returns the settings that the search tries first. */
 export const firstSettings = ({ rates }: Contestant): Setting[] => rates.map((rate) => ({ ...middle, ...rate }));
 
-/** Settings with one change each to the best of the first. */
+/** Returns the settings that differ from the best first setting in one change each. */
 export const changedSettings = ({ changes }: Contestant, best: Setting): Setting[] =>
   changes.map((change) => ({ ...best, ...change }));
 
-/** Expected seconds of a run on one core, for epochs of `samples` samples. */
+/** Returns expected seconds of a run on one core, for epochs of `samples` samples. */
 export const expectedSeconds = (samples: number): number => 5 + samples * epochs * 0.001;

@@ -4,16 +4,16 @@ import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Contestant, large, small, trainSamples } from "./contestants.ts";
 import type { LargeBatchRun } from "./plan.ts";
 
-/** Minimum number of seeds for a claim. */
+/** Minimum number of seeds to claim that a contestant is better. */
 export const minSeeds = 3;
 
 /** A contestant and its results. */
 export interface Standing {
   readonly contestant: Contestant;
   readonly run: LargeBatchRun;
-  /** Undefined while a seed is missing. */
+  /** Quality on test samples; undefined while a seed is missing. */
   readonly quality: Quality | undefined;
-  /** Median over steps of all seeds, in seconds; undefined while no seed is done. */
+  /** Median step time in seconds; undefined while no seed is done. */
   readonly steps: number | undefined;
 }
 
@@ -33,7 +33,7 @@ const percent = (value: number): string => `${value.toFixed(2)} %`;
 const span = ({ mean, least, greatest }: Quality): string =>
   `${percent(mean)} (${percent(least)} to ${percent(greatest)})`;
 
-/** Three sentences that summarize the page. */
+/** Returns three sentences that summarize the page. */
 export const sentencesOf = (standings: readonly Standing[]): readonly [string, string, string] => {
   const of = (name: string): Standing | undefined => standings.find(({ contestant }) => contestant.name === name);
   const [few, many] = [of(large), of(small)];
@@ -57,7 +57,7 @@ export const sentencesOf = (standings: readonly Standing[]): readonly [string, s
   ];
 };
 
-/** Gain from the rates of LARS, by the means and by whether the ranges of seeds are separate. */
+/** Describes the gain of LARS over momentum: the difference of means, and whether the ranges over seeds overlap. */
 const comparedTo = (lars: Quality, plain: Quality): string => {
   const gain = lars.mean - plain.mean;
   const isApart = lars.least > plain.greatest || plain.least > lars.greatest;
@@ -91,7 +91,7 @@ const header = [
   "note",
 ];
 
-/** A page with a plot, three sentences, and a table. */
+/** Returns a page with a plot, three sentences, and a table. */
 export const largeBatchPage = (runs: readonly LargeBatchRun[], resultOf: ResultOf, draw: Draw): string => {
   const standings = standingsOf(runs, resultOf);
   const base = standings.find(({ contestant }) => contestant.name === small)?.quality;

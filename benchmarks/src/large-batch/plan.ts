@@ -14,7 +14,7 @@ import {
 } from "./contestants.ts";
 import { chooseSetting, searchName } from "./search-plan.ts";
 
-/** A contestant trained with the setting that was found for it, judged by test samples. */
+/** Training run of a contestant with the setting that the search chose, evaluated on test samples. */
 export interface LargeBatchRun extends Run {
   readonly contestant: Contestant;
   readonly setting: Setting;

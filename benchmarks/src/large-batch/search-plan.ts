@@ -19,13 +19,13 @@ import {
 
 export const searchName = "large-batch-search";
 
-/** A contestant with one setting, judged by samples held out from training. */
+/** Training run of a contestant with one setting, evaluated on samples held out from training. */
 export interface SearchRun extends Run {
   readonly contestant: Contestant;
   readonly setting: Setting;
 }
 
-/** A seed that no later run of a contestant uses. */
+/** Seed of the search, which no later run of a contestant uses. */
 const searchSeed = 101;
 
 const nameOf = ({ peak, coefficient, ...rest }: Setting): string =>
@@ -53,7 +53,9 @@ const tryOf = (contestant: Contestant, setting: Setting, quick: boolean): Search
   };
 };
 
-/** Tries of a contestant. Changes to the best first setting are known only after the first tries are done. */
+/**
+ * Returns the tries of a contestant. Changes to the best first setting are added only after the first tries are done.
+ */
 export const triesOf = (contestant: Contestant, quick: boolean, resultOf: ResultOf): SearchRun[] => {
   const settings = firstSettings(contestant);
   const first = (quick ? settings.slice(0, 1) : settings).map((setting) => tryOf(contestant, setting, quick));
@@ -70,7 +72,7 @@ export const planSearch = ({ quick, resultsOf }: Pick<PlanOptions, "quick" | "re
   return contestants.flatMap((contestant) => triesOf(contestant, quick, (run) => resultIn(results, run)));
 };
 
-/** The best setting of a contestant and all tries; undefined while a try is missing. */
+/** Returns the best setting of a contestant and all tries, or undefined while a try is missing. */
 export const chooseSetting = (
   contestant: Contestant,
   quick: boolean,

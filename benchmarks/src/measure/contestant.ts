@@ -1,7 +1,7 @@
 import type { LoadedProblem } from "../problems/values.ts";
 import type { ContestantReply, ContestantRequest } from "./protocol.ts";
 
-/** A problem ready to be timed. `checks` are losses of the first steps, or elements of the product. */
+/** A problem ready to be timed. `checks` are losses of the first steps, or elements of a matrix product. */
 export interface PreparedProblem {
   readonly checks: readonly number[];
   run(): void | Promise<void>;
@@ -24,7 +24,7 @@ const measure = async (run: () => void | Promise<void>, seconds: number, iterati
 };
 
 /**
- * Answers each request to a contestant. A failure becomes a reply too, with the library's error message.
+ * Returns a function that answers requests to a contestant. A failure becomes a reply with the library's error message.
  *
  * @param load finds the problem that a request names.
  */

@@ -4,7 +4,7 @@ export type ContestantRequest =
   | { readonly command: "measure"; readonly seconds: number; readonly iterations: number };
 
 /**
- * Reply: one line of JSON on the contestant's standard output. `checks` are values that the harness validates before
+ * Reply: one line of JSON on the contestant's standard output. The harness validates the values in `checks` before
  * timing.
  */
 export type ContestantReply =

@@ -1,6 +1,6 @@
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 
-/** A GPT to train, dense or with experts. */
+/** Variant of a GPT to train, dense or with experts. */
 export interface Contestant {
   readonly name: string;
   /** `model.experts` of the job. Absent: the dense model. */
@@ -26,10 +26,10 @@ const gate = (name: string, note: string, { isCausal = true, ...own }: JobFile &
   isCausal,
 });
 
-/** The gate whose capacities are compared. */
+/** Gate that is also trained at other capacities. */
 const byCapacity = "noisy-top-k";
 
-/** The dense model, each gate at the trainer's capacity, and one gate at other capacities. */
+/** Contestants: the dense model, each gate at the trainer's default capacity, and one gate at other capacities. */
 export const contestants: readonly Contestant[] = [
   { name: dense, note: "feed-forward parts of four times the width", isCausal: true },
   gate("noisy-top-k", "two of eight, by scores with noise"),
@@ -54,7 +54,7 @@ export const contestants: readonly Contestant[] = [
 
 const steps = 800;
 
-/** Moby-Dick by bytes, a GPT of 2 layers and 64 features, as in the study of convergence. */
+/** GPT with 2 layers of width 64 on the bytes of Moby-Dick, as in the convergence study. */
 const task: JobFile = {
   name: "moe",
   ranks: 1,
@@ -69,7 +69,7 @@ const task: JobFile = {
   evaluation: { batch: 128 },
 };
 
-/** The job of a contestant at a learning rate. */
+/** Returns the job of a contestant at a learning rate. */
 export const jobOf = ({ experts }: Contestant, peak: number): JobFile =>
   layJobs(task, {
     model: { kind: "gpt", layers: 2, heads: 4, width: 64, ...(experts && { experts }) },

@@ -13,11 +13,13 @@ import { speedRange, spread } from "./step-times.ts";
 interface ComparedRun {
   readonly run: LayerRun;
   readonly figures: Figures;
-  /** Time of the base run over the time of this run; 1 for the base run, undefined while the base run is missing. */
+  /**
+   * Time of the base run divided by the time of this run. 1 for the base run, undefined while the base run is missing.
+   */
   readonly speedUp: number | undefined;
 }
 
-/** Required ratios: minimum speed-ups, and for `planned` the maximum time relative to the best. */
+/** Required ratios: minimum speed-ups, and for `planned` the maximum time relative to the fastest choice. */
 const wanted = { duplicateFree: 1.5, planned: 1.1, placed: 1.2 } as const;
 
 const seconds = ({ stepSeconds }: Figures): number => stepSeconds.median;
@@ -44,14 +46,14 @@ const isSamePlace = (a: LayerRun, b: LayerRun): boolean =>
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(2);
 
 /**
- * Start-up of an all-to-all over emulated links: their latency, and the overhead of a message
+ * Startup seconds of an all-to-all over emulated links: link latency plus overhead per message
  * (docs/network-emulation.md).
  */
 const lineStartupSeconds = 0.0002;
 
 /**
- * Cost of an all-to-all between two hosts, in which every second byte of a rank crosses the rank's line to the other
- * host.
+ * Returns the cost of an all-to-all between two hosts, in which half of each rank's bytes go over the rank's line to
+ * the other host.
  */
 const acrossHosts = (bytesPerSecond: number): LinearCollectiveModel => ({
   startupSeconds: lineStartupSeconds,
@@ -59,8 +61,8 @@ const acrossHosts = (bytesPerSecond: number): LinearCollectiveModel => ({
 });
 
 /**
- * Cost inside a host, assumed zero: tokens are copied while experts compute, and the measured computing includes the
- * copies.
+ * Cost of an all-to-all inside a host, assumed zero: tokens are copied while experts compute, so the measured compute
+ * time includes the copies.
  */
 const insideHost: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
 
@@ -85,11 +87,10 @@ const linksOf = (
 };
 
 /**
- * Number of chunks that the cost model plans for a way from measurements without slow links. Computing, and the
- * overhead per chunk, come from steps in one host; traffic comes from how often tokens go to a host under an even
- * routing.
+ * Returns the number of chunks that the cost model plans for a way, without a measurement over slow links. Compute time
+ * and overhead per chunk come from steps in one host. Traffic is computed for uniform routing.
  *
- * @param alone steps in one host, by number of chunks.
+ * @param alone seconds per step in one host, by number of chunks.
  */
 export const plannedChunks = (
   way: Pick<Way, "dispatch" | "byHosts">,
@@ -102,7 +103,7 @@ export const plannedChunks = (
   return rankDispatches(choices, layer, linksOf(way, on), computing)[0]!.numChunks;
 };
 
-/** Way with one chunk that the cost model plans by communication alone; of equal ways the first. */
+/** Returns the way that the cost model plans by communication time alone, with one chunk; the first of equal ways. */
 export const plannedWay = (
   some: readonly Way[],
   on: { readonly ranks: number; readonly bytesPerSecond: number },
@@ -159,7 +160,8 @@ const verdict = (value: number | undefined, least: number): string =>
   value === undefined ? "not known yet" : `${times(value)} (wanted ${times(least)}${value >= least ? "" : ", missed"})`;
 
 /**
- * Number of chunks that the cost model plans for a way, and its measured time relative to the best number of chunks.
+ * Returns the number of chunks that the cost model plans for a way, and its measured time relative to the best number
+ * of chunks.
  */
 const plannedOf = (
   chunked: readonly ComparedRun[],
@@ -180,7 +182,10 @@ const plannedOf = (
   return { planned, relativeTime: seconds(slow.find(({ run }) => run.chunks === planned)!.figures) / best };
 };
 
-/** Planned way for each number of ranks over the slowest links, with its time relative to the best measured way. */
+/**
+ * Returns the planned way for each number of ranks over the slowest links, with its time relative to the best measured
+ * way.
+ */
 const plannedWays = (waysDone: readonly ComparedRun[]): string[] =>
   [...Map.groupBy(waysDone.filter(isSlowest), ({ run }) => run.ranks)].flatMap(([ranks, own]) => {
     const { bytesPerSecond } = own[0]!.run.network;
@@ -197,7 +202,7 @@ const plannedWays = (waysDone: readonly ComparedRun[]): string[] =>
 
 const isSlowest = ({ run }: ComparedRun): boolean => run.network.name === "1-gbps" && run.routing === "uniform";
 
-/** Three sentences that summarize the page. */
+/** Returns three sentences that summarize the page. */
 const layerSentences = (
   waysDone: readonly ComparedRun[],
   chunked: readonly ComparedRun[],
@@ -220,7 +225,7 @@ const layerSentences = (
   ];
 };
 
-/** A page with a plot, three sentences, and a table per network and number of ranks. */
+/** Returns a page with a plot, three sentences, and a table per network and number of ranks. */
 export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: Draw): string => {
   const of = (group: LayerRun["group"]): readonly LayerRun[] => runs.filter((run) => run.group === group);
   const [chunks, places] = [of("chunks"), of("places")];

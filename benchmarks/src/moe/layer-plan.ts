@@ -9,7 +9,7 @@ import type { PlanOptions } from "../studies/study.ts";
 export interface HostNetwork {
   readonly name: string;
   readonly title: string;
-  /** Bandwidth of each rank's line, in each direction. Absent: all ranks share memory. */
+  /** Bandwidth of each rank's line, in bytes per second and direction. Absent: all ranks share memory. */
   readonly bytesPerSecond?: number;
 }
 
@@ -19,15 +19,15 @@ export const hostNetworks: readonly HostNetwork[] = [
   { name: "1-gbps", title: "two hosts, 1 Gbit/s from each rank", bytesPerSecond: 125e6 },
 ];
 
-/** A way for tokens to travel. */
+/** A way to exchange tokens between ranks. */
 export interface Way {
   readonly name: string;
   readonly dispatch: DispatchWay;
-  /** Whether tokens travel between hosts first and then inside a host, instead of between all ranks at once. */
+  /** Whether tokens are exchanged between hosts first and then inside a host, instead of directly between all ranks. */
   readonly byHosts: boolean;
 }
 
-/** Way that all others are compared with: rows travel directly to the ranks of their experts. */
+/** Base way of comparisons: rows are sent directly to the ranks of their experts. */
 export const flat = "ragged";
 
 export const ways: readonly Way[] = [
@@ -38,12 +38,15 @@ export const ways: readonly Way[] = [
   { name: "duplicate-free", dispatch: "duplicate-free", byHosts: true },
 ];
 
-/** Kinds of comparison: ways of one layer; one way with more and more chunks; experts in order and balanced. */
+/**
+ * Kinds of comparison: ways of exchange for one layer, numbers of chunks for one way, expert placement in order or
+ * balanced.
+ */
 export type Group = "ways" | "chunks" | "places";
 
 export type RoutingName = "uniform" | "skewed";
 
-/** A layer of experts, forward and backward, on some ranks over a network. */
+/** Run of one expert layer, forward and backward, on several ranks over a network. */
 export interface LayerRun extends Run {
   readonly network: HostNetwork;
   readonly ranks: number;
@@ -57,9 +60,11 @@ export interface LayerRun extends Run {
 }
 
 export const sizes = { tokens: 512, width: 256, numExperts: 16, topK: 4 } as const;
-/** Inner width of an expert with little to compute compared with what travels. */
+/** Inner width of an expert for which communication takes much longer than compute. */
 export const narrow = 64;
-/** Inner width with about as much computing as communication over 1 Gbit/s, the case that chunks are for. */
+/**
+ * Inner width for which compute takes about as long as communication over 1 Gbit/s, so that chunks can overlap them.
+ */
 const wide = 256;
 export const numHosts = 2;
 export const numbersOfRanks: readonly number[] = [2, 4, 8];
@@ -70,14 +75,14 @@ const warmUpSteps = 4;
 const textOf = (file: string): string => readFileSync(new URL(`layer/${file}`, import.meta.url), "utf8");
 const files: NonNullable<Run["files"]> = { "model.ts": textOf("model.ts"), "data.ts": textOf("data.ts") };
 
-/** Expert e has popularity 1 / (1 + e): see layer/data.ts. */
+/** Relative load of each expert, 1 / (1 + expert), as in layer/data.ts. */
 const skewedLoads: readonly number[] = Array.from({ length: sizes.numExperts }, (_, expert) => 1 / (1 + expert));
 
-/** Slot of each expert, with equally many experts and about equal loads per rank. */
+/** Returns the slot of each expert such that all ranks have the same number of experts and about equal loads. */
 const balancedPlaces = (numRanks: number): readonly number[] =>
   slotOfExpert(placeHeaviestFirst(skewedLoads, { numRanks }));
 
-/** Job options for a network. */
+/** Returns the job options for a network. */
 export const networkJob = ({ bytesPerSecond }: HostNetwork, ranks: number): JobFile =>
   bytesPerSecond === undefined
     ? { transport: "threads" }
@@ -176,7 +181,7 @@ const runOf = (
 const slow = hostNetworks.at(-1)!;
 const wayOf = (name: string): Way => ways.find((way) => way.name === name)!;
 
-/** Variants in the order of the runs; variants that are compared follow one another. */
+/** Variants in the order of the runs. Variants that are compared with each other are adjacent. */
 const variants: readonly Variant[] = [
   ...hostNetworks.flatMap((network) =>
     numbersOfRanks.flatMap((ranks) =>
@@ -188,7 +193,7 @@ const variants: readonly Variant[] = [
     ),
   ),
   ...[flat, "duplicate-free"].flatMap((name) =>
-    // Runs in one host, without a line, show the time of computing and the overhead of each chunk.
+    // Runs in one host, without emulated links, measure compute time and the overhead of each chunk.
     [hostNetworks[0]!, slow].flatMap((network) =>
       numbersOfChunks.map(
         (chunks): Variant => ({

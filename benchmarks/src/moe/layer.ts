@@ -2,10 +2,7 @@ import type { Study } from "../studies/study.ts";
 import { layerPage } from "./layer-page.ts";
 import { type LayerRun, planLayer } from "./layer-plan.ts";
 
-/**
- * Study of the time of one layer by the way tokens travel to experts, by the number of chunks, and by the placement of
- * experts.
- */
+/** Study that times one expert layer by way of exchange, number of chunks, and expert placement. */
 export const moeLayerTimes: Study<LayerRun> = {
   name: "moe-layer",
   title: "A layer of experts over hosts: ways to travel, chunks, places",

@@ -5,20 +5,20 @@ import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Contestant, dense } from "./contestants.ts";
 import type { QualityRun } from "./quality-plan.ts";
 
-/** Minimum number of seeds for a claim. */
+/** Minimum number of seeds to claim that a contestant is better. */
 export const minSeeds = 3;
 
 /** Quality of a contestant, compared with the dense model. */
 export interface Standing {
   readonly contestant: Contestant;
   readonly peak: number;
-  /** Undefined while a seed is missing. */
+  /** Quality on test samples; undefined while a seed is missing. */
   readonly quality: Quality | undefined;
-  /** Bits per byte less than the dense model; below zero if the contestant is worse. */
+  /** Bits per byte below the dense model; negative if the contestant is worse. */
   readonly gain: number | undefined;
   /** Whether each seed of the contestant is better than each seed of the dense model. */
   readonly isBetter: boolean;
-  /** Means over the seeds. */
+  /** Expert figures, averaged over the seeds. */
   readonly experts: ExpertFigures | undefined;
 }
 
@@ -43,7 +43,7 @@ export const standingsOf = (runs: readonly QualityRun[], resultOf: ResultOf): St
 const bits = (value: number): string => value.toFixed(3);
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-/** Three sentences that summarize the page. */
+/** Returns three sentences that summarize the page. */
 export const sentencesOf = (standings: readonly Standing[]): readonly [string, string, string] => {
   const base = standings.find(({ contestant }) => contestant.name === dense);
   const judged = standings.filter(
@@ -90,7 +90,8 @@ const section = (title: string, some: readonly Standing[]): string =>
   `## ${title}\n\n${alignColumns([header, ...some.map(cellsOf)])}`;
 
 /**
- * A page with a plot, three sentences, a table of causal contestants, and a table of contestants that see later bytes.
+ * Returns a page with a plot, three sentences, a table of causal contestants, and a table of contestants whose
+ * predictions depend on later bytes.
  */
 export const qualityPage = (runs: readonly QualityRun[], resultOf: ResultOf, draw: Draw): string => {
   const standings = standingsOf(runs, resultOf);

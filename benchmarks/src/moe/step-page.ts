@@ -6,13 +6,13 @@ import { flat, sizes } from "./layer-plan.ts";
 import { automatic, gpt, type StepGroup, type StepRun, tensorRanks } from "./step-plan.ts";
 import { speedRange, spread } from "./step-times.ts";
 
-/** Maximum time of `auto` relative to the best choice, as required. */
+/** Maximum required time of `auto` relative to the best choice. */
 const wanted = 1.1;
 
-/** Choice that all others of a group are compared with. */
+/** Base choice for comparisons in each group. */
 const bases: Readonly<Record<StepGroup, string>> = { ways: flat, shards: "baseline" };
 
-/** A network and number of ranks, with all finished runs of a group. */
+/** All finished runs of a group on one network and number of ranks. */
 interface Place {
   readonly group: StepGroup;
   readonly title: string;
@@ -33,11 +33,12 @@ const secondsOf = ({ figures }: Place["done"][number]): number => figures.stepSe
 const times = (value: number): string => `${value.toFixed(2)}×`;
 
 /**
- * Whether `auto` could choose this run. Whole experts on each rank take more memory, so `auto` never gives up shards.
+ * Whether a run is a named choice that `auto` could make. `auto` never chooses `none`, because whole experts on each
+ * rank take more memory.
  */
 const isChoice = ({ run: { choice } }: Place["done"][number]): boolean => choice !== automatic && choice !== "none";
 
-/** Time of `auto` relative to the best named choice. */
+/** Returns the time of `auto` relative to the best named choice, or undefined while either is missing. */
 const ratioToBest = ({ done }: Place): number | undefined => {
   const chosen = done.find(({ run }) => run.choice === automatic);
   const named = done.filter(isChoice);
@@ -81,7 +82,7 @@ const plotOf = (places: readonly Place[]): RangePlot => ({
   }),
 });
 
-/** Fastest named choice per network and number of ranks, with its speed relative to the base. */
+/** Describes the fastest named choice per network and number of ranks, with its speed relative to the base. */
 const fastest = (places: readonly Place[], group: StepGroup): string =>
   places
     .filter((place) => place.group === group)
@@ -94,7 +95,7 @@ const fastest = (places: readonly Place[], group: StepGroup): string =>
     })
     .join("; ") || "not known yet";
 
-/** Three sentences that summarize the page. */
+/** Returns three sentences that summarize the page. */
 const stepSentences = (places: readonly Place[]): readonly [string, string, string] => {
   const planned = places.flatMap((place) => {
     const ratio = ratioToBest(place);
@@ -109,7 +110,7 @@ const stepSentences = (places: readonly Place[]): readonly [string, string, stri
   ];
 };
 
-/** A page with a plot, three sentences, and a table per network and number of ranks. */
+/** Returns a page with a plot, three sentences, and a table per network and number of ranks. */
 export const stepPage = (runs: readonly StepRun[], resultOf: ResultOf, draw: Draw): string => {
   const places = placesOf(runs, resultOf);
   const plot = plotOf(places);

@@ -12,13 +12,13 @@ import {
   ways,
 } from "./layer-plan.ts";
 
-/** Kind of comparison: ways for tokens to travel, or schedules for ranks of a host that share each expert. */
+/** Kind of comparison: ways to exchange tokens, or schedules for ranks of a host that share each expert. */
 export type StepGroup = "ways" | "shards";
 
-/** Value in a job that lets the trainer choose. */
+/** Job value with which the trainer chooses for itself. */
 export const automatic = "auto";
 
-/** Whole steps of a GPT with experts, on some ranks over a network. */
+/** Run of full training steps of a GPT with experts, on several ranks over a network. */
 export interface StepRun extends Run {
   readonly network: HostNetwork;
   readonly ranks: number;
@@ -27,7 +27,7 @@ export interface StepRun extends Run {
   readonly choice: string;
 }
 
-/** All blocks have experts, of the same number and width as in the study of one layer. */
+/** Sizes of the GPT. All blocks have experts, with the number and width of the study of one layer. */
 export const gpt = { layers: 2, heads: 4, window: 128 } as const;
 /** Number of ranks of a host that share each expert. */
 export const tensorRanks = 2;
@@ -42,7 +42,7 @@ interface Variant {
   /** Options of `model.experts`. */
   readonly experts: JobFile;
   readonly mesh: JobFile;
-  /** Number of ranks with different samples. */
+  /** Number of data-parallel ranks, each with different samples. */
   readonly parts: number;
 }
 
@@ -86,7 +86,7 @@ const runOf = (variant: Variant, { quick, seed }: { readonly quick: boolean; rea
 
 const levelsOf = (ranks: number): JobFile => (ranks > numHosts ? { expertLevels: [numHosts, ranks / numHosts] } : {});
 
-/** No token is dropped, so that all ways compute the same result. */
+/** Variants that compare ways of exchange. No token is dropped, so that all ways compute the same result. */
 const waysOn = (network: HostNetwork, ranks: number): Variant[] => {
   const own = { network, ranks, group: "ways", parts: ranks } as const;
   const named = ways.filter(({ dispatch, byHosts }) => dispatch !== "dense" && (ranks > numHosts || !byHosts));
@@ -106,7 +106,7 @@ const waysOn = (network: HostNetwork, ranks: number): Variant[] => {
   ];
 };
 
-/** Experts have slots of one size, which all schedules allow. */
+/** Variants that compare schedules. Experts have a fixed number of slots, which all schedules support. */
 const shardsOn = (network: HostNetwork, ranks: number): Variant[] =>
   ["none", "baseline", "split-before-gate", "split-after-gate", automatic].map((shards) => ({
     network,
@@ -118,7 +118,7 @@ const shardsOn = (network: HostNetwork, ranks: number): Variant[] =>
     experts: { capacity: 1.25, dispatch: "dense", shards },
   }));
 
-/** Variants in the order of the runs; variants that are compared follow one another. */
+/** Variants in the order of the runs. Variants that are compared with each other are adjacent. */
 const variants: readonly Variant[] = hostNetworks
   .filter(({ bytesPerSecond }) => bytesPerSecond !== undefined)
   .flatMap((network) => [

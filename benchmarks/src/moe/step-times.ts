@@ -2,11 +2,14 @@ import { milliseconds } from "../report/milliseconds.ts";
 import type { RangeRow } from "../report/range-plot.ts";
 import type { Figures } from "../studies/outcome.ts";
 
-/** Median of a run's step times, their deviation, and the number of steps. */
+/** Formats the median step time in ms, its median absolute deviation, and the number of steps. */
 export const spread = ({ stepSeconds: { median, mad, n } }: Figures): string =>
   `${milliseconds(median)} ± ${milliseconds(mad)} (${n})`;
 
-/** Range of a speed-up over another run by the deviation of this run's steps, with the time per step as note. */
+/**
+ * Returns a speed-up over another run, with the range that the median absolute deviation of this run's steps gives. The
+ * note is the time per step.
+ */
 export const speedRange = (
   speed: number,
   { stepSeconds: { median, mad } }: Figures,

@@ -2,7 +2,9 @@ import type { Study } from "../studies/study.ts";
 import { stepPage } from "./step-page.ts";
 import { planSteps, type StepRun } from "./step-plan.ts";
 
-/** Study of whole steps of a GPT with experts: the plan that a job chooses itself, compared with all other choices. */
+/**
+ * Study of full steps of a GPT with experts: compares the plan that a job chooses for itself with all other choices.
+ */
 export const moeStepTimes: Study<StepRun> = {
   name: "moe-step",
   title: "Whole steps with experts over hosts: ways to travel, shards, and what a job plans for itself",

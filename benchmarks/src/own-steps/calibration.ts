@@ -3,13 +3,13 @@ import { baseline } from "../slow-links/methods.ts";
 import type { SlowLinksRun } from "../slow-links/plan.ts";
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 
-/** The network that machines are calibrated on; no steps are predicted for this network. */
+/** Network for calibrating machines; no steps are predicted for this network. */
 export const calibrationNetwork: EmulatedNetwork = networks.find(({ name }) => name === "10-gbps")!;
 
 /**
- * Jobs that a machine is calibrated with: the computation of a method over another network than the predicted ones,
- * with all gradients in one message once all are ready. `calibrate` itself adds the dense job with each tensor in its
- * own message, after and during computation. Other buckets, overlap and plans are held out.
+ * Returns the jobs that calibrate a machine: one job per computation, over a network that no prediction uses, with all
+ * gradients in one message once all are ready. `calibrate` itself adds the dense job with each tensor in its own
+ * message, after and during computation. The calibration uses no other buckets, overlap or plans.
  *
  * @param runs of one model and number of ranks.
  */

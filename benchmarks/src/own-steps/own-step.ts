@@ -2,48 +2,48 @@ import type { Summary } from "@skein/measuring";
 import type { JobFile } from "../studies/job-file.ts";
 import { isClaimed, type SlowLinksRun } from "../slow-links/plan.ts";
 
-/** A run of the study of slow links, predicted and measured. */
+/** Predicted and measured step time of a run from the study of slow links. */
 export interface OwnStep {
   readonly run: SlowLinksRun;
   readonly measured: Summary;
   readonly predictedSeconds: number;
-  /** Number of calibrations and measurements; both figures are medians over them. */
+  /** Number of calibrations and measurements; predicted and measured times are medians over these takes. */
   readonly takes: number;
   /** Half the range of the measured takes, relative to the middle of the range. */
   readonly relativeHalfRange: number;
 }
 
-/** Predicted over measured − 1. */
+/** Returns the relative error of the prediction: predicted / measured − 1. */
 export const errorOf = ({ measured, predictedSeconds }: OwnStep): number => predictedSeconds / measured.median - 1;
 
 /** Method that `skein-profile plan` chose in one take, with its predicted and measured step time. */
 export interface PlannedStep {
-  /** Baseline run of the cell. */
+  /** Run of the cell with the baseline method. */
   readonly run: SlowLinksRun;
   readonly take: number;
-  /** Whether only ways to exchange the same gradients were considered. */
+  /** Whether the plan considered only methods that exchange the same gradients as the baseline. */
   readonly lossless: boolean;
-  /** Changes to the job. */
+  /** Job options that the plan changed. */
   readonly settings: JobFile;
   readonly predictedSeconds: number;
   readonly measured: Summary;
 }
 
-/** Whether a method exchanges the same gradients as the baseline does. */
+/** Whether a method exchanges the same gradients as the baseline. */
 const isLossless = ({ method: { setting } }: SlowLinksRun): boolean => setting === undefined;
 
-/** Fastest method of a cell as measured, which a plan is compared with. */
+/** Returns the fastest measured method of a cell, as a reference for a plan. */
 export const fastestMeasured = ({ run, lossless }: PlannedStep, steps: readonly OwnStep[]): OwnStep =>
   fastest(
     steps.filter((step) => cellNameOf(step.run) === cellNameOf(run) && (!lossless || isLossless(step.run))),
     ({ measured }) => measured.median,
   );
 
-/** Name of a cell: one network, number of ranks and model, which are calibrated together. */
+/** Returns the name of a cell: a network, number of ranks and model, which are calibrated together. */
 export const cellNameOf = ({ network, ranks, model }: SlowLinksRun): string =>
   `${network.title}, ${ranks} ranks: ${model.title}`;
 
-/** The steps of each cell. A method is chosen among the steps of one cell. */
+/** Groups steps by cell. A method is chosen among the steps of one cell. */
 export const cellsOf = (steps: readonly OwnStep[]): readonly (readonly OwnStep[])[] => [
   ...Map.groupBy(steps, ({ run }) => cellNameOf(run)).values(),
 ];
@@ -53,15 +53,18 @@ const fastest = (steps: readonly OwnStep[], by: (step: OwnStep) => number): OwnS
 
 /** Cost of choosing a method by prediction instead of by measurement. */
 export interface Choice {
-  /** Method predicted to be the fastest. */
+  /** Method with the shortest predicted time. */
   readonly chosen: OwnStep;
-  /** Method measured as the fastest. */
+  /** Method with the shortest measured time. */
   readonly best: OwnStep;
-  /** Extra time of the chosen method relative to the best, both as measured. */
+  /** Measured time of the chosen method / measured time of the best method − 1. */
   readonly regret: number;
 }
 
-/** Chooses a method of a cell by predicted time, among the methods that reach the quality of dense training. */
+/**
+ * Chooses the method of a cell with the shortest predicted time, among the methods that reach the quality of dense
+ * training.
+ */
 export const choiceOf = (cell: readonly OwnStep[]): Choice => {
   const claimed = cell.filter(({ run }) => isClaimed(run));
   const chosen = fastest(claimed, ({ predictedSeconds }) => predictedSeconds);

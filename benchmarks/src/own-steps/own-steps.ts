@@ -45,20 +45,20 @@ const options = {
   help: { type: "boolean", short: "h", default: false },
 } as const;
 
-/** A line of the results file: a measured run, and its prediction from minutes before. */
+/** Line of the results file: a measured run with the prediction made minutes before. */
 interface Take extends Result {
   readonly predictedSeconds: number;
-  /** Changes to the job, for a run that `plan` chose. */
+  /** Job options that `plan` changed. Absent: a run without a plan. */
   readonly settings?: JobFile;
 }
 
-/** Last segment of the names of planned runs, and whether the plan must be lossless. */
+/** Last name segment of planned runs, and whether the plan must be lossless. */
 const plans = [
   ["planned", false],
   ["planned-lossless", true],
 ] as const;
 
-/** Name of a planned run: that of a run with the last segment in place of the method. */
+/** Returns the name of a planned run: the run's name with `last` in place of the method. */
 const plannedName = ({ name }: SlowLinksRun, last: string): string => [...name.split("/").slice(0, -1), last].join("/");
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -68,11 +68,11 @@ const inMilliseconds = (seconds: number): string => `${(1000 * seconds).toFixed(
 /** Whether the job tunes buckets during the run, so that the final buckets depend on measured times. */
 const isTriedOut = ({ job }: SlowLinksRun): boolean => (job["buckets"] as JobFile)["kind"] === "tuned";
 
-/** All takes of the plans for a cell; each take may have planned other settings. */
+/** Returns all takes of a planned run. Settings may differ between takes. */
 const takesNamed = (results: Results, name: string): readonly Take[] =>
   ([...results.values()].flat() as Take[]).filter((result) => result.name === name);
 
-/** Predicts and makes the due runs of one network, number of ranks and model. */
+/** Predicts and measures the runs of a cell that have fewer than `take + 1` takes. */
 const takeCell = async (
   cell: readonly SlowLinksRun[],
   calibrated: string,
@@ -107,7 +107,7 @@ const takeCell = async (
   }
 };
 
-/** One take of cells with the same jobs over different networks. One calibration serves all these cells. */
+/** Runs one take of cells with the same jobs over different networks. All cells share one calibration. */
 const takeCells = async (
   cells: readonly (readonly SlowLinksRun[])[],
   options: { readonly take: number; readonly results: Results; readonly keep: (result: Take) => void },
@@ -122,7 +122,7 @@ const takeCells = async (
   for (const cell of due) await takeCell(cell, calibrated, options);
 };
 
-/** All takes of a run combined: medians of the predictions and of the measurements. */
+/** Combines all takes of a run: medians of the predictions and of the measurements. Empty while the run is not done. */
 const stepOf = (run: SlowLinksRun, results: Results): readonly OwnStep[] => {
   const outcome = resultOf(results, run)?.outcome;
   if (outcome?.kind !== "done") return [];
@@ -133,7 +133,7 @@ const stepOf = (run: SlowLinksRun, results: Results): readonly OwnStep[] => {
   return [{ run, measured: outcome.stepSeconds, predictedSeconds, takes: takes.length, relativeHalfRange }];
 };
 
-/** Planned settings of a cell in each take, with predicted and measured times. */
+/** Returns the planned settings of a cell for each take, with predicted and measured times. */
 const plannedOf = (dense: SlowLinksRun, results: Results): readonly PlannedStep[] =>
   plans.flatMap(([last, lossless]) =>
     takesNamed(results, plannedName(dense, last)).flatMap(

@@ -7,7 +7,7 @@ import type { Draw } from "../studies/study.ts";
 import { calibrationNetwork } from "./calibration.ts";
 import { fastestMeasured, cellNameOf, cellsOf, choiceOf, errorOf, type OwnStep, type PlannedStep } from "./own-step.ts";
 
-/** Required maximum errors: median, worst, and the extra time of a choice. */
+/** Required maximum relative errors: median, worst, and the extra time of a chosen method. */
 const asked = { median: 0.1, worst: 0.25, regret: 0.1 } as const;
 
 const sizeOf = (steps: readonly OwnStep[]): number[] =>
@@ -18,7 +18,7 @@ const worstOf = (steps: readonly OwnStep[]): OwnStep =>
 
 const titleOf = ({ run }: OwnStep): string => cellNameOf(run);
 
-/** Three sentences that summarize the page. */
+/** Returns three sentences that summarize the page. */
 export const ownStepsSentences = (steps: readonly OwnStep[]): readonly [string, string, string] => {
   const errors = sizeOf(steps);
   const within = errors.filter((error) => error <= asked.median).length;
@@ -144,7 +144,7 @@ export interface OwnStepsPageOptions {
   readonly draw: Draw;
 }
 
-/** Predicted and measured steps of this system, as a dated page. */
+/** Returns a dated page that compares predicted with measured steps of this system. */
 export const ownStepsPage = (
   steps: readonly OwnStep[],
   plans: readonly PlannedStep[],

@@ -5,22 +5,25 @@ import { type Ended, programOf, runProgram } from "../studies/run-program.ts";
 import type { Run } from "../studies/run.ts";
 import { inFolder } from "../studies/trainer.ts";
 
-/** A job with the files that it names. */
+/** A job with the contents of all files that the job refers to. */
 export type JobWithFiles = Pick<Run, "job" | "files">;
 
 const command = programOf("profiler");
 const hardwareFile = "hardware.json";
 
-/** @throws Error with the error output of the program. */
+/**
+ * Checks that a program succeeded. @throws Error with the program's error output if the program failed or took too
+ * long.
+ */
 const requireDone = ({ code, stderr, tooLong }: Ended, what: string): void => {
   if (code !== 0)
     throw new Error(`skein-profile ${what} ${tooLong ? "took too long" : `ended with ${code}`}: ${stderr.trim()}`);
 };
 
 /**
- * Calibrates with some jobs that name the same files.
+ * Calibrates with several jobs that use the same files.
  *
- * @returns the hardware file.
+ * @returns the contents of the hardware file.
  */
 export const calibrate = (jobs: readonly JobFile[], files: JobWithFiles["files"]): Promise<string> => {
   const named = Object.fromEntries(jobs.map((job, i) => [`calibrate-${i}.json`, JSON.stringify(job)]));
@@ -35,7 +38,10 @@ export const calibrate = (jobs: readonly JobFile[], files: JobWithFiles["files"]
   });
 };
 
-/** Measures the links of a job. @returns the hardware file with the measured links in place of its own. */
+/**
+ * Measures the links of a job. @returns the contents of the hardware file, with its links replaced by the measured
+ * links.
+ */
 export const withLinksOf = ({ job, files }: JobWithFiles, hardware: string): Promise<string> =>
   inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {
     const ended = await runProgram(
@@ -55,7 +61,10 @@ export interface Planned {
   readonly predictedSeconds: number;
 }
 
-/** @param lossless whether only ways to exchange the same gradients are considered. */
+/**
+ * Plans a job with `skein-profile plan`. @param lossless whether to consider only methods that exchange the same
+ * gradients.
+ */
 export const plan = ({ job, files }: JobWithFiles, hardware: string, lossless: boolean): Promise<Planned> =>
   inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {
     const options = ["--hardware", hardwareFile, "--json", ...(lossless ? ["--lossless"] : [])];
@@ -64,14 +73,14 @@ export const plan = ({ job, files }: JobWithFiles, hardware: string, lossless: b
     const { best } = JSON.parse(ended.stdout.trim().split("\n").at(-1)!) as {
       readonly best: { readonly settings: JobFile; readonly tracedSeconds: number };
     };
-    // Replace options as a whole: a compression or buckets of another kind have other options.
+    // Replace each option completely, because options of another kind of compression or buckets would be invalid.
     return { job: { ...job, ...best.settings }, settings: best.settings, predictedSeconds: best.tracedSeconds };
   });
 
-/** Figures of `skein-profile predict` for a job. */
+/** Predictions of `skein-profile predict` for a job. */
 export interface Predicted {
   readonly stepSeconds: number;
-  /** Exposed communication by rank. */
+  /** Exposed communication in seconds, by rank. */
   readonly exposedSeconds: readonly number[];
 }
 

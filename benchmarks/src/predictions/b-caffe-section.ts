@@ -10,17 +10,17 @@ import {
 import { alignColumns } from "../report/align-columns.ts";
 import { formatError, formatMilliseconds as ms } from "./format.ts";
 
-/** Σ backward, Σ all-reduce, finish and exposed, in ms, as summaries of the logs report them. */
+/** Milliseconds of a log: Σ backward, Σ all-reduce, finish and exposed. */
 type Summary = readonly [number, number, number, number];
 
-/** Figures computed from the logs independently of this code. */
+/** Summaries of the logs, computed independently of this code. */
 const replayed: Readonly<Record<LogName, Summary>> = {
   tmpcomm: [201.5, 166.8, 202.1, 0.5],
   tmp2comm: [200.3, 154, 200.7, 0.4],
   tmp8comm: [205.3, 310.7, 311.2, 105.9],
 };
 
-/** Summaries of logs that are not in this repository. Nothing was fitted to these figures, and they chose nothing. */
+/** Summaries of logs that are not in this repository. Neither fits nor choices of a model used these figures. */
 const unseen: Readonly<Record<string, { readonly nodes: 4 | 8; readonly summary: Summary }>> = {
   tmp4comm: { nodes: 4, summary: [206.8, 261.5, 262, 55.2] },
   tmp4ocomm: { nodes: 4, summary: [202, 257.6, 258, 56.1] },
@@ -45,7 +45,7 @@ const mergedRow = (log: string, { greedy, optimal }: PredictedLog): string[] => 
   ]),
 ];
 
-/** Replays of B-Caffe's logs, and predictions of the logs that are not in this repository. */
+/** Returns the section that replays B-Caffe's logs, and predicts the logs that are not in this repository. */
 export const bCaffeSection = (): string => {
   const models = trainingModels();
   const predictions = Object.entries(unseen).map(([log, { nodes, summary }]) => ({

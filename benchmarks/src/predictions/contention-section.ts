@@ -3,7 +3,7 @@ import { fitContention } from "@skein/cost-model/calibration";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatShare } from "./format.ts";
 
-/** Section on the slowdown of simultaneous flows. */
+/** Returns the section on the slowdown of simultaneous flows. */
 export const contentionSection = (): string => `## Contention
 
 Jobs of two nodes that all-reduce at once over one link of the gigabit class (arXiv 2002.10105): k of them take a + k · b · M + (k − 1) · η · M each. One alone: a = ${(1e3 * linkAlone.startupSeconds).toFixed(1)} ms, b = ${(1e9 * linkAlone.secondsPerByte).toFixed(3)} ns/B,

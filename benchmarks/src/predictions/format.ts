@@ -1,16 +1,16 @@
 import type { Network } from "../published/seven-methods.ts";
 
-/** 0.0312 → "+3.1 %". */
+/** Formats a relative error with its sign: 0.0312 → "+3.1 %". */
 export const formatError = (error: number): string =>
   `${error >= 0 ? "+" : "−"}${(100 * Math.abs(error)).toFixed(1)} %`;
 
-/** 0.0312 → "3.1 %". */
+/** Formats a share: 0.0312 → "3.1 %". */
 export const formatShare = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-/** Seconds as "261.5". */
+/** Formats seconds as milliseconds: 0.2615 → "261.5". */
 export const formatMilliseconds = (seconds: number): string => (1e3 * seconds).toFixed(1);
 
-/** Samples per second with as many digits as the table of measurements has. */
+/** Formats samples per second with the number of digits that the published table has. */
 export const formatRate = (samplesPerSecond: number): string =>
   samplesPerSecond.toFixed(samplesPerSecond < 250 ? 2 : 1);
 

@@ -6,7 +6,7 @@ import type { RangePlot } from "../report/range-plot.ts";
 import { formatError, formatShare, networkTitles } from "./format.ts";
 import type { HeldOut, Rehearsed } from "./results.ts";
 
-/** Errors of cells that the calibration did not use. */
+/** Returns a plot of prediction errors for cells that the calibration did not use. */
 export const heldOutPlot = (heldOut: readonly HeldOut[]): RangePlot => ({
   name: "held-out",
   title: "Errors of BSP, WFBP and MG-WFBP where the calibration did not see the cells",
@@ -61,7 +61,7 @@ const rehearsalTable = (rehearsed: readonly Rehearsed[]): string =>
     }),
   ]);
 
-/** Section on predictions of cells that the calibration did not use. */
+/** Returns the section on predictions of cells that the calibration did not use. */
 export const heldOutSection = (
   heldOut: readonly HeldOut[],
   rehearsed: readonly Rehearsed[],

@@ -3,7 +3,7 @@ import { methods, modelNames, networks } from "../published/seven-methods.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatRate, networkTitles } from "./format.ts";
 
-/** Section on predictions of 32 GPUs, which are not in the table. */
+/** Returns the section on predictions for 32 GPUs, which the published table does not contain. */
 export const largerSection = (larger: readonly LargerPrediction[]): string => `## 32 GPUs, predicted
 
 Samples per second of the whole cluster (8 nodes of 4 GPUs), never measured for this page: the model, times what it was off in the same row at 16 GPUs; in brackets the model alone, and without a model the

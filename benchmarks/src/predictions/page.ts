@@ -12,7 +12,7 @@ import { simultaneousSection } from "./simultaneous-section.ts";
 import { isAsked, type TableResults } from "./results.ts";
 import { ratiosPlot, tableSection } from "./table-section.ts";
 
-/** Three sentences that summarize the page. */
+/** Returns three sentences that summarize the page. */
 export const sentencesOf = ({
   calibration,
   predicted,
@@ -72,7 +72,7 @@ const shortfalls = ({ predicted, rehearsed }: TableResults): readonly string[] =
   ];
 };
 
-/** Predictions of published measurements, as a dated page. */
+/** Returns a dated page that compares predictions with published measurements. */
 export const predictionsPage = (
   results: TableResults,
   { date, command, seconds, draw }: PageFacts,

@@ -2,7 +2,7 @@ import { type Calibration, stages } from "../published/calibrate-cluster.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import { formatShare } from "./format.ts";
 
-/** Section on the model and the parameters that the calibration found. */
+/** Returns the section on the model and the parameters that the calibration found. */
 export const parametersSection = ({ found, residuals }: Calibration): string =>
   `## The model and its parameters
 

@@ -9,18 +9,18 @@ import { allReduceMethods, type Fold, folds, predictFold } from "../published/he
 import { type LargerPrediction, predictLarger } from "../published/predict-larger.ts";
 import { cells, type Method } from "../published/seven-methods.ts";
 
-/** Cells of a fold, predicted by a calibration without these cells. */
+/** Cells of a fold, predicted by a calibration without the fold. */
 export interface HeldOut {
   readonly fold: Fold;
   readonly predicted: readonly PredictedCell[];
 }
 
-/** A run of 16 GPUs predicted from 4 and 8 GPUs, with errors of the iteration time. */
+/** Prediction of a measured run on 16 GPUs from runs on 4 and 8 GPUs, with relative errors of the iteration time. */
 export interface Rehearsed {
   readonly cell: PredictedCell;
   readonly byModel: number;
   readonly withRatio: number;
-  /** Error without a model, by repeating the step from 4 to 8 GPUs. */
+  /** Error without a model: the ratio between 4 and 8 GPUs is assumed between 8 and 16 GPUs too. */
   readonly repeated: number;
 }
 
@@ -33,10 +33,7 @@ export interface TableResults {
   readonly larger: readonly LargerPrediction[];
 }
 
-/**
- * Predicts 16 GPUs the way 32 will be predicted: by a calibration on at most half as many GPUs, corrected by the errors
- * at half the size.
- */
+/** Predicts 16 GPUs in the same way as 32 GPUs: calibrates on at most 8 GPUs, and corrects by the errors at 8 GPUs. */
 const rehearse = (): readonly Rehearsed[] => {
   const known = cells.filter(({ worldSize }) => worldSize < 16);
   const { cluster } = calibrateCluster(known, nominalCluster);
@@ -63,7 +60,7 @@ const rehearse = (): readonly Rehearsed[] => {
   });
 };
 
-/** Calibrates and holds out. Cost: a minute of one core. */
+/** Calibrates on all cells, and predicts held-out cells. Takes about a minute on one core. */
 export const findTableResults = (progress: (line: string) => void): TableResults => {
   progress("calibrating on all cells");
   const calibration = calibrateCluster(cells, nominalCluster);
@@ -78,5 +75,5 @@ export const findTableResults = (progress: (line: string) => void): TableResults
   return { calibration, predicted, heldOut, rehearsed: rehearse(), larger: predictLarger(cluster, of16) };
 };
 
-/** Whether the 15 % bound is required for the row. */
+/** Whether the method's predictions must be within 15 % of the measurements. */
 export const isAsked = ({ method }: { readonly method: Method }): boolean => allReduceMethods.includes(method);

@@ -2,7 +2,7 @@ import { predictInTurn, predictSimultaneous, simultaneousModels, simultaneousRow
 import { alignColumns } from "../report/align-columns.ts";
 import { formatMilliseconds as ms } from "./format.ts";
 
-/** Section on simultaneous collectives, for the models with known shapes. */
+/** Returns the section on simultaneous collectives, for the models with known shapes. */
 export const simultaneousSection = (): string => {
   const rows = simultaneousModels.map((model) => {
     const { computeSeconds, exposed } = simultaneousRows.find((row) => row.model === model)!;

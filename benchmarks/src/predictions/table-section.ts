@@ -8,7 +8,7 @@ import type { RangePlot } from "../report/range-plot.ts";
 import { formatError, formatRate, formatShare, networkTitles } from "./format.ts";
 import { isAsked } from "./results.ts";
 
-/** Predicted over measured time of an iteration, by method and model. */
+/** Returns a plot of predicted divided by measured iteration time, by method and model. */
 export const ratiosPlot = (predicted: readonly PredictedCell[]): RangePlot => ({
   name: "ratios",
   title: "Predicted over measured time of an iteration, 4 to 16 GPUs over three networks",
@@ -67,7 +67,7 @@ const summaryTable = (predicted: readonly PredictedCell[]): string =>
     }),
   ]);
 
-/** Section that compares measured and predicted rates, cell by cell. */
+/** Returns the section that compares measured and predicted rates, cell by cell. */
 export const tableSection = (predicted: readonly PredictedCell[]): string => {
   const three = comparePairs(predicted.filter(isAsked));
   const seven = comparePairs(predicted);

@@ -2,7 +2,7 @@ import type { Problem } from "./problem.ts";
 import { readProblem } from "./problem-files.ts";
 import { sampledPositions } from "./sample.ts";
 
-/** Sampled elements of the f64 product of the two matrices of a problem folder. */
+/** Returns sampled elements of the f64 product of a problem's two matrices. */
 const product = (folder: string): number[] => {
   const { a, b } = readProblem(folder).values;
   const size = a!.shape[0]!;
@@ -18,8 +18,8 @@ const relativeTolerance = 2e-3;
 
 /**
  * Describes the error in a contestant's numbers; undefined if the contestant may be timed. A product must equal the f64
- * product. Losses of training steps must fall, and must equal the losses of the previous contestants (`agreed`) within
- * 0.2 %.
+ * product. Losses of training steps must fall, and must be within 0.2 % of the losses of previous contestants
+ * (`agreed`).
  */
 export const complaint = (
   problem: Problem,
@@ -31,8 +31,8 @@ export const complaint = (
     const expected = product(folder);
     if (checks.length !== expected.length) return `returned ${checks.length} elements, not ${expected.length}`;
     const worst = checks.reduce((maximum, value, i) => Math.max(maximum, Math.abs(value - expected[i]!)), 0);
-    // Sums of n products of numbers below 1: the rounding of f32 stays well below n · 2^-24 · |a||b|, that of f16
-    // operands below n · 2^-11.
+    // For sums of n products of numbers below 1, the rounding error stays well below n · 2^-24 · |a||b| in f32, and
+    // below n · 2^-11 with f16 operands.
     const allowed = Math.max(512, problem.tensors[0]!.shape[0]!) * (problem.precision === "f16" ? 2 ** -11 : 2e-6);
     return worst <= allowed ? undefined : `differs from the f64 product by ${worst}`;
   }

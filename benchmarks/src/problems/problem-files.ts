@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Problem } from "./problem.ts";
 import { fill, type LoadedProblem } from "./values.ts";
 
-/** Writes the tensors of a problem in a folder under `folder`, as raw little-endian files next to a manifest. */
+/** Writes the tensors of a problem to a folder under `folder`, as raw little-endian files next to a manifest. */
 export const writeProblem = (problem: Problem, folder: string): string => {
   const target = join(folder, problem.name);
   mkdirSync(target, { recursive: true });

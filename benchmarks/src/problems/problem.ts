@@ -1,6 +1,6 @@
 // Types of a problem. `values.ts` generates its numbers; `problem-files.ts` stores them in files.
 
-/** Shape of a GPT and of its batch. */
+/** Sizes of a GPT and of its batch. */
 export interface GptSizes {
   readonly batch: number;
   readonly positions: number;
@@ -16,17 +16,20 @@ export interface ProblemTensor {
   readonly shape: readonly number[];
 }
 
-/** Computation of every contestant, with its inputs. All contestants read the same files, so results are comparable. */
+/**
+ * Computation that every contestant runs, with its inputs. All contestants read the same files, so results are
+ * comparable.
+ */
 export interface Problem {
   readonly name: string;
   readonly kind: "matmul" | "training-step";
   readonly learningRate: number;
   /**
-   * Precision of products. `f16`: operands and result of a product are f16; `mixed-f16`: activations of a step are f16,
-   * weights stay f32. Default: f32.
+   * Precision of matrix products. `f16`: operands and result are f16. `mixed-f16`: activations of a step are f16,
+   * weights stay f32. Absent: f32.
    */
   readonly precision?: "f16" | "mixed-f16";
-  /** Sizes of a language model. */
+  /** Sizes of the language model. Absent: the problem is not a language model. */
   readonly gpt?: GptSizes;
   readonly tensors: readonly ProblemTensor[];
 }

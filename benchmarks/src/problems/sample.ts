@@ -1,9 +1,10 @@
 /**
- * Largest number of elements of a product that are all compared with f64 sums; of a larger product at most 4096 are.
+ * Maximum number of product elements for which all elements are compared with f64 sums. Larger products are compared at
+ * no more than 4096 positions.
  */
 const most = 2 ** 18;
 
-/** Positions to compare, evenly spread, with an odd step so that they include every column. */
+/** Returns evenly spread positions to compare. The step is odd, so that the positions include every column. */
 export const sampledPositions = (count: number): number[] => {
   if (count <= most) return Array.from({ length: count }, (_, i) => i);
   const step = 2 * Math.ceil(count / most / 32) * 16 + 1;

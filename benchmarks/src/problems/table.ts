@@ -8,7 +8,7 @@ const tensor = (name: string, shape: readonly number[], dtype: "f32" | "i32" = "
 
 const batchSize = 64;
 
-/** The product of two square matrices. */
+/** Returns the problem of multiplying two square matrices. */
 const gemm = (size: number, precision?: "f16"): Problem => ({
   name: precision === undefined ? `gemm-${size}` : `gemm-${size}-${precision}`,
   kind: "matmul",
@@ -17,7 +17,7 @@ const gemm = (size: number, precision?: "f16"): Problem => ({
   tensors: [tensor("a", [size, size]), tensor("b", [size, size])],
 });
 
-/** 784-512-512-10 with ReLU, mean cross-entropy, plain SGD. */
+/** MLP 784-512-512-10 with ReLU, mean cross-entropy, plain SGD. */
 const mlpStep: Problem = {
   name: "mlp-step",
   kind: "training-step",
@@ -73,8 +73,8 @@ const gptBlock = (layer: number, width: number): ProblemTensor[] => {
 };
 
 /**
- * A GPT with learned positions, layer normalization with a gain before each branch, causal attention, GELU by tanh, and
- * the embedding as head; mean cross-entropy, plain SGD.
+ * Returns a training step of a GPT with learned positions, layer normalization with a gain before each branch, causal
+ * attention, GELU by tanh, and an output head tied to the embedding; mean cross-entropy, plain SGD.
  */
 const gptStep = (name: string, gpt: GptSizes, precision?: "mixed-f16"): Problem => ({
   name,
@@ -94,7 +94,7 @@ const gptStep = (name: string, gpt: GptSizes, precision?: "mixed-f16"): Problem 
 
 const small: GptSizes = { batch: 8, positions: 64, vocabulary: 256, width: 128, layers: 4, heads: 4 };
 
-/** GPT-2 124M without biases; the vocabulary is padded to a multiple of 64, as is usual. */
+/** GPT-2 124M without biases; the vocabulary is padded to a multiple of 64. */
 const gpt2: GptSizes = { batch: 4, positions: 1024, vocabulary: 50_304, width: 768, layers: 12, heads: 12 };
 
 const all: readonly Problem[] = [
@@ -107,7 +107,7 @@ const all: readonly Problem[] = [
   gptStep("gpt2-124m-mixed", gpt2, "mixed-f16"),
 ];
 
-/** Every problem by name. */
+/** All problems by name. */
 export const problems: Readonly<Record<string, Problem>> = Object.fromEntries(
   all.map((problem) => [problem.name, problem]),
 );

@@ -3,8 +3,8 @@ import type { Problem, ProblemTensor } from "./problem.ts";
 const elements = (shape: readonly number[]): number => shape.reduce((product, size) => product * size, 1);
 
 /**
- * Uniform number in [-1, 1) from a counter, so that a tensor does not depend on the order in which tensors are
- * generated.
+ * Returns a uniform number in [-1, 1) from a counter, so that a tensor does not depend on the order in which tensors
+ * are generated.
  */
 const uniform = (index: number, seed: number): number => {
   let bits = (Math.imul(index, 0x9e3779b1) ^ Math.imul(seed + 1, 0x85ebca6b)) >>> 0;
@@ -13,7 +13,7 @@ const uniform = (index: number, seed: number): number => {
   return ((bits ^ (bits >>> 16)) >>> 0) / 2 ** 31 - 1;
 };
 
-/** Numbers of a tensor, the same on every machine and in every language with 32-bit integers. */
+/** Generates the numbers of a tensor, identical on every machine and in every language with 32-bit integers. */
 export const fill = (tensor: ProblemTensor, seed: number): Float32Array | Int32Array => {
   const count = elements(tensor.shape);
   if (tensor.dtype === "i32")
@@ -30,10 +30,10 @@ export interface LoadedTensor extends ProblemTensor {
   readonly data: Float32Array | Int32Array;
 }
 
-/** A problem with its numbers, by tensor name. */
+/** A problem with its tensors, by tensor name. */
 export type LoadedProblem = Problem & { readonly values: Readonly<Record<string, LoadedTensor>> };
 
-/** Generates the numbers of a problem, for a page, which reads no files. */
+/** Generates the tensors of a problem, for a browser page that cannot read files. */
 export const withValues = (problem: Problem): LoadedProblem => ({
   ...problem,
   values: Object.fromEntries(

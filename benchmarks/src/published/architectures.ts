@@ -2,7 +2,10 @@ import type { GradientProfile } from "@skein/cost-model";
 import { type ConvolutionLayer, convolutionLayers } from "./convolution-layers.ts";
 import type { ModelName } from "./seven-methods.ts";
 
-/** A layer: parameters that become ready together, and the multiply-adds of the forward pass per sample. */
+/**
+ * Layer of a network: parameters whose gradients become ready together, and the multiply-adds of the forward pass per
+ * sample.
+ */
 interface Layer {
   readonly path: string;
   /** Number of elements of each tensor, in the order of the forward pass. */
@@ -23,15 +26,15 @@ const resNet = (layers: readonly ConvolutionLayer[]): readonly Layer[] =>
       ? [{ path, elements: [weights, outputs], multiplyAdds: weights * positions }]
       : [
           { path, elements: [weights], multiplyAdds: weights * positions },
-          // Batch normalization reads and writes, but multiplies almost nothing.
+          // Batch normalization is bound by memory, with almost no multiply-adds.
           { path: `${path}-norm`, elements: [outputs, outputs], multiplyAdds: 0 },
         ];
   });
 
 const words = 30_522;
 /**
- * Tokens of a sequence, as in the first phase of BERT's pre-training. Only shares of time follow from the number, and
- * these hardly depend on it.
+ * Number of tokens per sequence, as in the first phase of BERT's pre-training. Layer shares of compute time hardly
+ * depend on this number, and nothing else uses it.
  */
 const tokens = 128;
 
@@ -39,8 +42,8 @@ const layerNorm = (path: string, width: number): Layer => ({ path, elements: [wi
 
 /**
  * Layers of BERT with both heads of its pre-training, in the order of the forward pass. The word scores share the
- * weight of the embedding, whose gradient is complete only when the backward pass ends. Their work is therefore counted
- * in the head, and their weight in the embedding.
+ * weight of the embedding, whose gradient is complete only when the backward pass ends. The multiply-adds of the word
+ * scores are therefore counted in the head, and their weight in the embedding.
  *
  * Source: Devlin et al. 2018, arXiv 1810.04805.
  */
@@ -73,7 +76,7 @@ const layersOf: Readonly<Record<Architecture, readonly Layer[]>> = {
   "BERT-Large": bert(24, 1024),
 };
 
-/** Multiply-adds of a forward pass of one sample. */
+/** Returns the multiply-adds of a forward pass per sample. */
 export const multiplyAddsOf = (model: Architecture): number =>
   layersOf[model].reduce((sum, { multiplyAdds }) => sum + multiplyAdds, 0);
 
@@ -81,11 +84,12 @@ export const multiplyAddsOf = (model: Architecture): number =>
  * Profiles a model: its 32-bit gradients in ready order. Backward and forward time are divided among layers by
  * multiply-adds.
  *
- * @param backwardSeconds of the whole pass. @param forwardSeconds the rest of an iteration on one GPU.
+ * @param backwardSeconds duration of the backward pass. @param forwardSeconds remaining time of an iteration on one
+ * GPU.
  */
 export const profileOf = (model: Architecture, backwardSeconds: number, forwardSeconds: number): GradientProfile => {
   const total = multiplyAddsOf(model);
-  // Work without a gradient of its own (scores of attention) is done before the next gradient is ready.
+  // Multiply-adds of layers without a gradient (attention scores) add to the time of the next gradient.
   let waiting = 0;
   return {
     tensors: layersOf[model].toReversed().flatMap(({ path, elements, multiplyAdds }) => {

@@ -5,7 +5,7 @@ import { predictLog, replayLog, trainingModels } from "./b-caffe-predictions.ts"
 
 const milliseconds = (seconds: number): number => 1e3 * seconds;
 
-// Σ backward, Σ all-reduce, finish and exposed, computed from the logs independently of this code, in ms to a tenth.
+// Milliseconds of Σ backward, Σ all-reduce, finish and exposed, computed from the logs independently of this code.
 test.each([
   ["tmpcomm", 201.5, 166.8, 202.1, 0.5],
   ["tmp2comm", 200.3, 154, 200.7, 0.4],
@@ -18,7 +18,8 @@ test.each([
   expect(Math.abs(milliseconds(exposedSeconds) - exposed)).toBeLessThan(0.1);
 });
 
-// Sizes from 16 KiB to 1 MiB. The figures use all 253 sizes; a quarter of the sizes is in this repository.
+// Message sizes are 16 KiB to 1 MiB. The expected figures were computed from all 253 sizes, a quarter of which is in
+// this repository.
 test.each([
   [2, 114.3, 1.643e-3],
   [4, 259.4, 2.016e-3],
@@ -37,7 +38,7 @@ test("layers within training add up to what was measured on 2 and 8 nodes, and 4
   const models = trainingModels();
   const [on2, on4, on8] = [predictLog(models[2]), predictLog(models[4]), predictLog(models[8])];
   expect(milliseconds(on2.allReduceSeconds)).toBeCloseTo((166.846 + 153.993) / 2, 2);
-  // Two passes of 8 nodes: 310.7 and 297.6 ms.
+  // The sum of all-reduces on 8 nodes was measured in two runs: 310.7 and 297.6 ms.
   expect(milliseconds(on8.allReduceSeconds)).toBeCloseTo((310.738 + 297.641) / 2, 0);
   expect(on4.allReduceSeconds).toBeGreaterThan(on2.allReduceSeconds);
   expect(on4.allReduceSeconds).toBeLessThan(on8.allReduceSeconds);
@@ -52,7 +53,7 @@ test("merging ends earlier than layer by layer, exactly no later than greedily",
   }
 });
 
-// Figures from a summary of logs that nothing was fitted to: 4 nodes, and 8 with overlap. Σ all-reduce, finish, ms.
+// Milliseconds of Σ all-reduce and finish, from summaries of logs that no fit used: 4 nodes, and 8 nodes with overlap.
 test.each([
   ["tmp4comm", 4, 261.5, 262],
   ["tmp4ocomm", 4, 257.6, 258],

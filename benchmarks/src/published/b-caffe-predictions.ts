@@ -18,14 +18,14 @@ const layerTimes = (microsecondsOf: (layer: Layer) => number): LayerTimes =>
 
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
-/** A profile of the traced layers, last layer first, with backward times of one run or of several. */
+/** Returns a profile of the traced layers, last layer first, with the given backward times. */
 const profileWith = (backward: LayerTimes): GradientProfile => ({
   tensors: tracedLayers
     .map(({ elements }, layer) => ({ path: `layer-${layer}`, bytes: 4 * elements, backwardSeconds: backward[layer]! }))
     .reverse(),
 });
 
-/** Totals of a log, in seconds. */
+/** Totals of a log in seconds. */
 export interface ReplayedLog {
   readonly backwardSeconds: number;
   readonly allReduceSeconds: number;
@@ -34,11 +34,12 @@ export interface ReplayedLog {
 }
 
 /**
- * Replays a log: each layer's all-reduce follows its backward, one all-reduce at a time, with measured or predicted
- * times.
+ * Replays a log with measured or predicted times. Each layer's all-reduce follows its backward, and all-reduces run one
+ * at a time.
  */
 const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog => {
-  // Each layer's own time as its bytes, at one second per byte: the timeline needs nothing else.
+  // The all-reduce seconds of each layer are stored as bytes, and the model takes one second per byte, so that the
+  // timeline uses exactly these times.
   const profile = {
     tensors: profileWith(backward).tensors.map((tensor, i) => ({
       ...tensor,
@@ -59,7 +60,7 @@ const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog => {
 
 export type LogName = "tmpcomm" | "tmp2comm" | "tmp8comm";
 
-/** Times of each log by layer: backward and all-reduce. */
+/** Backward and all-reduce times of each log, by layer. */
 const logs: Readonly<Record<LogName, readonly [backward: LayerTimes, allReduce: LayerTimes]>> = {
   tmpcomm: [layerTimes(({ backwardOf }) => backwardOf.unnamed), layerTimes(({ allReduce }) => allReduce.unnamed)],
   tmp2comm: [layerTimes(({ backwardOf }) => backwardOf[2]), layerTimes(({ allReduce }) => allReduce[2])],
@@ -71,9 +72,9 @@ export const logNames: readonly LogName[] = ["tmpcomm", "tmp2comm", "tmp8comm"];
 export const replayLog = (name: LogName): ReplayedLog => replay(...logs[name]);
 
 /**
- * Fits a + b · M to a layer's all-reduce within training. The robust line separates start-up from transfer. Both are
- * then scaled so that the layers add up to the measured sum, which includes stragglers: a sum of single measurements
- * always includes some stragglers, at changing layers.
+ * Fits a + b · M to all-reduce times of layers with M bytes during training. The robust line separates startup from
+ * transfer. Both coefficients are then scaled so that the layers add up to the measured total. The total includes
+ * stragglers, which affect different layers in each iteration.
  */
 const trainingModel = (runs: readonly LayerTimes[]): LinearCollectiveModel => {
   const samples = runs.flatMap((times) =>
@@ -88,13 +89,16 @@ const trainingModel = (runs: readonly LayerTimes[]): LinearCollectiveModel => {
 
 const between = (from: number, to: number, at: number): number => from + at * (to - from);
 
-/** Position of 4 nodes between 2 and 8: by log₂ P for costs per step, by (P − 1) / P for costs per byte of a rank. */
+/**
+ * Interpolation position of 4 nodes between 2 and 8 nodes. Costs per step scale with log₂ P, costs per byte of a rank
+ * with (P − 1) / P.
+ */
 const byShareOfBytes = (3 / 4 - 1 / 2) / (7 / 8 - 1 / 2);
 const bySteps = 1 / 2;
 
 /**
- * Time models of layers within training, on 2 and 8 nodes from their logs, on 4 nodes by interpolation. The log without
- * a name is of 2 nodes, as its times show.
+ * Returns the all-reduce time models during training: for 2 and 8 nodes from their logs, for 4 nodes by interpolation.
+ * The times of the unnamed log show that it was recorded on 2 nodes.
  */
 export const trainingModels = (): { readonly [nodes in 2 | 4 | 8]: LinearCollectiveModel } => {
   const on2 = trainingModel([logs.tmpcomm[1], logs.tmp2comm[1]]);
@@ -106,7 +110,7 @@ export const trainingModels = (): { readonly [nodes in 2 | 4 | 8]: LinearCollect
   return { 2: on2, 4: on4, 8: on8 };
 };
 
-/** A plan, with its collectives run one after the other. */
+/** Bucket plan whose collectives run one after the other. */
 export interface PredictedMerge {
   readonly numBuckets: number;
   readonly allReduceSeconds: number;
@@ -119,7 +123,8 @@ export interface PredictedLog extends ReplayedLog {
 }
 
 /**
- * Predicts a log for the model's number of nodes: backward as the mean of the available logs, all-reduces by the model.
+ * Predicts a log for the model's number of nodes. Backward times are means over the available logs, and all-reduce
+ * times come from the model.
  */
 export const predictLog = (model: LinearCollectiveModel): PredictedLog => {
   const names = logNames;

@@ -3,16 +3,19 @@ import { type Cluster, type ClusterNetwork, gpusPerNode } from "./cluster.ts";
 import { predictIteration } from "./predict-iteration.ts";
 import { type Cell, type Method, type Network, networks } from "./seven-methods.ts";
 
-/** A free parameter of a cluster. */
+/** Parameter of a cluster that the calibration fits. */
 export interface FreeParameter {
   readonly name: string;
   readonly unit: string;
   /**
-   * `positive`: above 0, fitted by its logarithm. `if-shown`: fitted as is, and 0 unless the fit puts it at √2 standard
-   * errors above 0 or more.
+   * `positive`: above 0; the fit uses the logarithm. `if-shown`: fitted without a logarithm, and set to 0 unless the
+   * fitted value is at least √2 standard errors above 0.
    */
   readonly range: "positive" | "if-shown";
-  /** Whether cells can tell the parameter from the others. Absent: if moving the parameter changes a prediction. */
+  /**
+   * Whether the cells can separate the parameter from other parameters. Absent: true if a change of the parameter
+   * changes a prediction.
+   */
   readonly isKnownBy?: (cells: readonly Cell[]) => boolean;
   readonly read: (cluster: Cluster) => number;
   readonly write: (cluster: Cluster, value: number) => Cluster;
@@ -56,8 +59,8 @@ const ofNetwork = (
 });
 
 /**
- * Growth of the ring per doubling of nodes. Cells of two numbers of nodes that use the network separate the growth from
- * the cost itself.
+ * Returns the parameter for the growth of the ring's cost per doubling of nodes. Only cells with two different numbers
+ * of nodes over the network can separate the growth from the base cost.
  */
 const growthOf = (network: Network): FreeParameter => ({
   ...ofNetwork(network, "ringGrowthPerDoubling", "growth of the ring per doubling of nodes", "share", "if-shown"),
@@ -69,20 +72,20 @@ const growthOf = (network: Network): FreeParameter => ({
     ).size > 1,
 });
 
-/** A group of parameters and the rows that determine them, after the previous groups are fitted. */
+/** Group of parameters, and the rows to fit them to after the previous groups. */
 export interface Stage {
   readonly title: string;
   readonly methods: readonly Method[];
   readonly parameters: readonly FreeParameter[];
   /**
-   * Whether each parameter is tried over a factor of 16 before the fit: plans of ByteScheduler change in jumps, and
-   * a fit that starts far away ends at one of them. Default: false.
+   * Whether to try each parameter over a factor of 16 before the fit. ByteScheduler's plans change in jumps, so a fit
+   * that starts far from the optimum stops at a jump. Default: false.
    */
   readonly scanned?: boolean;
 }
 
 /**
- * Stages of the calibration: 9 to 11 parameters from all-reduces, 2 of ByteScheduler on top, 4 of parameter servers.
+ * Stages of the calibration: 9 to 11 parameters of all-reduces, then 2 of ByteScheduler, then 4 of parameter servers.
  */
 export const stages: readonly Stage[] = [
   {
@@ -118,8 +121,8 @@ export const stages: readonly Stage[] = [
 
 /**
  * Start values of fits: line rates of data sheets (PCIe 3.0 through a shared switch, 10 and 100 Gbit/s), and orders of
- * magnitude. 100 Gbit/s InfiniBand is faster than the PCIe lanes of a node, so its ring rate cannot be determined and
- * is 0.
+ * magnitude. The ring rate of 100 Gbit/s InfiniBand is 0, because it is faster than a node's PCIe lanes and so cannot
+ * be measured.
  */
 export const nominalCluster: Cluster = {
   nodeSecondsPerByte: 2e-10,
@@ -151,13 +154,13 @@ const withValues = (cluster: Cluster, parameters: readonly FreeParameter[], fitt
     cluster,
   );
 
-/** Key of the values that a prediction depends on. Within one node the network has no influence. */
+/** Returns the key of the values that a prediction depends on. Within one node the network has no influence. */
 const keyOf = ({ model, method, network, worldSize }: Cell): string =>
   [model, method, worldSize, ...(worldSize > 4 ? [network] : [])].join(" ");
 
 /**
- * (predicted − measured) / measured of each cell. Cells that differ only by a network that they do not use are
- * predicted once.
+ * Returns (predicted − measured) / measured of each cell. Cells that differ only by an unused network are predicted
+ * once.
  */
 const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readonly number[] => {
   const predicted = new Map<string, number>();
@@ -168,9 +171,9 @@ const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readonly numb
   });
 };
 
-/** A measurement with its prediction. */
+/** A measured cell with its prediction error. */
 export interface PredictedCell extends Cell {
-  /** (predicted − measured) / measured, of the time of an iteration. */
+  /** (predicted − measured) / measured iteration time. */
   readonly relativeError: number;
 }
 
@@ -192,11 +195,11 @@ export interface FoundParameter {
 export interface Calibration {
   readonly cluster: Cluster;
   readonly found: readonly FoundParameter[];
-  /** Scatter of each stage's relative errors. */
+  /** Standard deviation of the relative errors, by stage. */
   readonly residuals: readonly number[];
 }
 
-/** Whether a change of a parameter by a thousandth, or from 0 to a thousandth, changes a prediction. */
+/** Whether a prediction changes if the parameter grows by a thousandth, or from 0 to a thousandth. */
 const shows = (cluster: Cluster, cells: readonly Cell[], { read, write, isKnownBy }: FreeParameter): boolean => {
   if (isKnownBy?.(cells) === false) return false;
   const before = relativeErrors(cluster, cells);
@@ -206,15 +209,18 @@ const shows = (cluster: Cluster, cells: readonly Cell[], { read, write, isKnownB
 };
 
 /**
- * Standard errors above 0 from which a parameter of range `if-shown` is kept: with √2 Akaike's criterion prefers the
- * model that has the parameter.
+ * Minimum number of standard errors above 0 for an `if-shown` parameter. From √2, Akaike's criterion prefers the model
+ * with the parameter.
  */
 const shownFrom = Math.SQRT2;
 
 /** Factors of a start value that the scan tries. */
 const scannedFactors = [1 / 4, 1 / 2, 1, 2, 4];
 
-/** Scans each parameter in turn: keeps the factor of its start value with the least sum of squares. */
+/**
+ * Scans the parameters one after the other. For each parameter, keeps the factor of its start value with the smallest
+ * sum of squared errors.
+ */
 const scan = (start: Cluster, cells: readonly Cell[], parameters: readonly FreeParameter[]): Cluster =>
   parameters.reduce((cluster, { read, write }) => {
     const tried = scannedFactors.map((factor) => write(cluster, factor * read(cluster)));
@@ -223,20 +229,20 @@ const scan = (start: Cluster, cells: readonly Cell[], parameters: readonly FreeP
   }, start);
 
 interface StageFit {
-  /** Parameters that were fitted. */
+  /** Parameters that the stage fitted. */
   readonly free: readonly FreeParameter[];
-  /** Absent if there are none. */
+  /** Least-squares fit of the parameters. Undefined: no parameter was fitted. */
   readonly fit: LeastSquaresFit | undefined;
   readonly fitted: Cluster;
 }
 
-/** Fits parameters, and again without those of range `if-shown` that the cells do not show to differ from 0. */
+/** Fits parameters, then fits again without the `if-shown` parameters that do not differ clearly from 0. */
 const fitShown = (before: Cluster, cells: readonly Cell[], free: readonly FreeParameter[]): StageFit => {
   if (free.length === 0) return { free, fit: undefined, fitted: before };
   const fit = fitLeastSquares(
     (fitted) => relativeErrors(withValues(before, free, fitted), cells),
     free.map(({ range, read }) => (range === "positive" ? Math.log(read(before)) : read(before))),
-    // Plans change in jumps, so slopes over some thousandths of a parameter are more accurate than slopes over less.
+    // Plans change in jumps, so a finite difference over a larger step gives a more accurate slope.
     { relativeStep: 1e-4, tolerance: 1e-4, maxIterations: 30 },
   );
   const shown = free.filter(
@@ -248,10 +254,10 @@ const fitShown = (before: Cluster, cells: readonly Cell[], free: readonly FreePa
 };
 
 /**
- * Fits a cluster to cells of the table, by least squares of relative errors of iterations, stage after stage.
+ * Fits a cluster to cells of the table, stage by stage, by least squares of the relative errors of iteration times.
  *
- * @param cells all cells, or those that are not held out. Parameters that the cells do not determine keep their value
- * of `start`.
+ * @param cells all cells, or the cells that are not held out. Parameters that the cells do not determine keep their
+ * value from `start`.
  */
 export const calibrateCluster = (cells: readonly Cell[], start: Cluster = nominalCluster): Calibration => {
   let cluster = start;

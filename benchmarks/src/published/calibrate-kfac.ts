@@ -20,7 +20,7 @@ export const publishedRun = (network: PublishedNetwork): KfacRun => {
   return { network, batchPerGpu, passesSeconds: forms.d.passes };
 };
 
-/** Published exposed exchange of factors for each pipelining, without the computing of factors, in seconds. */
+/** Returns the published exposed seconds of the factor exchange for each pipelining, without computing factors. */
 export const publishedFactorCommunication = (network: PublishedNetwork): Readonly<Record<Pipelining, number>> => {
   const { pipelining, forms } = spdKfacStages[network];
   const computing = forms.spd.factorCompute;
@@ -32,7 +32,7 @@ export const publishedFactorCommunication = (network: PublishedNetwork): Readonl
   };
 };
 
-/** A free parameter of a cluster, above 0 and therefore fitted by its logarithm. */
+/** Positive parameter of a cluster that the calibration fits by its logarithm. */
 export interface KfacParameter {
   readonly name: string;
   readonly unit: string;
@@ -43,7 +43,7 @@ export interface KfacParameter {
 interface KfacStage {
   readonly title: string;
   readonly parameters: readonly KfacParameter[];
-  /** Predicted over published, minus 1. */
+  /** Returns the relative errors: predicted / published − 1. */
   readonly errors: (cluster: KfacCluster, network: PublishedNetwork) => readonly number[];
 }
 
@@ -54,7 +54,7 @@ const parameter = (key: keyof KfacCluster, name: string, unit: string): KfacPara
   write: (cluster, value) => ({ ...cluster, [key]: value }),
 });
 
-/** Stages in the order of fitting, because the exchange of factors overlaps their computing. */
+/** Stages in fitting order. Computing factors is fitted first, because the exchange of factors overlaps it. */
 const kfacStages: readonly KfacStage[] = [
   {
     title: "computing factors",
@@ -93,7 +93,7 @@ const kfacStages: readonly KfacStage[] = [
   },
 ];
 
-/** Start values of fits: orders of magnitude of a GPU of 10 Tflop/s and a link of 20 Gbit/s. */
+/** Start values of fits: orders of magnitude for a GPU with 10 Tflop/s and a 20 Gbit/s link. */
 const nominalCluster: KfacCluster = {
   secondsPerFactorRow: 2e-8,
   factorStartSeconds: 1e-4,
@@ -108,18 +108,18 @@ const nominalCluster: KfacCluster = {
 export interface FoundKfacParameter {
   readonly parameter: KfacParameter;
   readonly value: number;
-  /** Standard error as a share of the value; NaN if there are as many figures as parameters. */
+  /** Standard error divided by the value; NaN if there are as many figures as parameters. */
   readonly relativeError: number;
 }
 
 export interface KfacCalibration {
   readonly cluster: KfacCluster;
   readonly found: readonly FoundKfacParameter[];
-  /** Scatter by stage; NaN if there are as many figures as parameters. */
+  /** Standard deviation of relative errors by stage; NaN if there are as many figures as parameters. */
   readonly scatter: readonly { readonly title: string; readonly figures: number; readonly residual: number }[];
 }
 
-/** Finds the cluster with the least squares of relative errors, stage after stage, on two networks. */
+/** Fits the cluster to published networks, stage by stage, by least squares of relative errors. */
 export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibratedOn): KfacCalibration => {
   let cluster = nominalCluster;
   const found: FoundKfacParameter[] = [];
@@ -130,7 +130,7 @@ export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibrated
     const residuals = (logs: readonly number[]): readonly number[] =>
       networks.flatMap((network) => errors(withValues(logs), network));
     const start = parameters.map(({ read }) => Math.log(read(before)));
-    // Plans and placements change in jumps, so slopes over some thousandths are more accurate than slopes over less.
+    // Plans and placements change in jumps, so a finite difference over a larger step gives a more accurate slope.
     const fit = fitLeastSquares(residuals, start, { relativeStep: 1e-4, tolerance: 1e-6, maxIterations: 60 });
     cluster = withValues(fit.parameters);
     for (const [k, parameter] of parameters.entries())
@@ -141,9 +141,9 @@ export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibrated
 };
 
 /**
- * Fits, for a published network, the bound between factors that all GPUs invert and factors that are sent: the bound
- * with the least squares of errors in seconds for computing and exchanging inverses of the balanced form. Because the
- * bound is fitted, it predicts nothing of that network.
+ * Fits, for a published network, the largest factor that every GPU inverts itself instead of receiving the inverse. The
+ * fit minimizes squared errors in seconds of computing and exchanging inverses in the balanced form. Because the bound
+ * is fitted to this network, it is no prediction for the network.
  */
 export const largestKeptAsPublished = (cluster: KfacCluster, network: PublishedNetwork): number => {
   const published = spdKfacStages[network].forms.spd;

@@ -2,64 +2,68 @@ import { grownSecondsPerByte } from "@skein/cost-model/calibration";
 import type { LinearCollectiveModel, PiecewiseCollectiveModel } from "@skein/cost-model";
 import type { Network } from "./seven-methods.ts";
 
-/** GPUs per node. They share the node's PCIe lanes, and traffic to other nodes shares the node's one network card. */
+/** Number of GPUs per node. All GPUs of a node share its PCIe lanes and its one network card. */
 export const gpusPerNode = 4;
 
 /** Costs of a network between nodes. */
 export interface ClusterNetwork {
-  /** Seconds of one step of a ring all-reduce, α. */
+  /** Seconds per step of a ring all-reduce, α. */
   readonly ringStepSeconds: number;
   /**
-   * Seconds per byte of the card, in one direction. 0 if the PCIe lanes of a node are slower, so that the rate of the
-   * card cannot be measured.
+   * Seconds per byte of the network card, in one direction. 0 if a node's PCIe lanes are slower, so that the card's
+   * rate cannot be measured.
    */
   readonly ringSecondsPerByte: number;
   /**
-   * Added share of `ringSecondsPerByte` for each doubling of the nodes; `ringSecondsPerByte` is the rate of two nodes.
+   * Relative increase of `ringSecondsPerByte` per doubling of nodes. `ringSecondsPerByte` itself is the value for two
+   * nodes.
    */
   readonly ringGrowthPerDoubling: number;
-  /** Seconds per byte to the parameter servers, in one direction: M bytes there and back take 2 M times this value. */
+  /**
+   * Seconds per byte to the parameter servers, in one direction. Pushing and pulling M bytes takes 2 M times this
+   * value.
+   */
   readonly serverSecondsPerByte: number;
 }
 
 /**
- * All parameters of predictions for a cluster. Published figures (batch, samples per second of one GPU, sizes of
- * models) are inputs in addition.
+ * All fitted parameters of predictions for a cluster. Published figures (batch, samples per second on one GPU, model
+ * sizes) are additional inputs.
  */
 export interface Cluster {
   /** Seconds per byte through the slowest PCIe link of a ring within a node, in one direction. */
   readonly nodeSecondsPerByte: number;
   readonly nodeRingStepSeconds: number;
-  /** Factor by which the PCIe lanes are slower while GPUs compute. */
+  /** Factor by which PCIe transfers take longer while GPUs compute. */
   readonly slowdownWhileComputing: number;
-  /** Part of an iteration on one GPU during which gradients become ready. */
+  /** Fraction of an iteration on one GPU during which gradients become ready. */
   readonly backwardShare: number;
   /**
-   * Minimum time between two collectives of ByteScheduler, which ranks agree on one by one: of ResNet-50, and of both
-   * BERTs. Why the two differ is unknown.
+   * Minimum seconds between two collectives of ByteScheduler, which ranks negotiate one by one: for ResNet-50, and for
+   * both BERTs. The reason for the difference is unknown.
    */
   readonly negotiationSeconds: { readonly images: number; readonly text: number };
-  /** Start-up of one tensor pushed to its server and pulled back. */
+  /** Startup seconds to push one tensor to its server and pull it back. */
   readonly serverStartSeconds: number;
   readonly networks: Readonly<Record<Network, ClusterNetwork>>;
 }
 
-/** The network, number of ranks and load of a collective. */
+/** Network, number of ranks and compute load of a collective. */
 export interface Place {
   readonly network: Network;
   readonly worldSize: number;
-  /** Part of the time during which GPUs compute: 1 in the backward pass of WFBP, 0 after the pass. */
+  /** Fraction of the collective's time during which GPUs compute: 1 during the backward pass of WFBP, 0 after it. */
   readonly computing: number;
 }
 
-/** Seconds per byte of a PCIe link that is slower for part of the time: the mean of its rates, weighted by time. */
+/** Seconds per byte of a PCIe link that is slower while GPUs compute, from the time-weighted mean of both rates. */
 const withinNode = ({ nodeSecondsPerByte, slowdownWhileComputing }: Cluster, computing: number): number =>
   nodeSecondsPerByte / (computing / slowdownWhileComputing + 1 - computing);
 
 /**
- * Cost model of a ring all-reduce over nodes of GPUs: 2 (P − 1) steps, and 2 (P − 1) / P · M bytes through the slowest
- * link, which is a PCIe link of a node or its network card. A ring crosses a card once in each direction, for any
- * number of GPUs per node. The card's seconds per byte may grow with every doubling of the nodes.
+ * Returns the cost model of a ring all-reduce of M bytes over P GPUs: 2 (P − 1) steps, and 2 (P − 1) / P · M bytes
+ * through the slowest link, which is a node's PCIe link or its network card. A ring uses a card once in each direction,
+ * for any number of GPUs per node. The card's seconds per byte may grow with every doubling of nodes.
  */
 export const ringModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinearCollectiveModel => {
   const { ringStepSeconds, ringSecondsPerByte, ringGrowthPerDoubling } = cluster.networks[network];
@@ -72,7 +76,8 @@ export const ringModel = (cluster: Cluster, { network, worldSize, computing }: P
 };
 
 /**
- * Ring model for collectives that never follow each other faster than ranks agree on them: max(negotiation, a + b · M).
+ * Returns the ring model for collectives that take at least the negotiation time of the ranks: max(negotiation, a + b ·
+ * M) for M bytes.
  */
 export const negotiatedModel = (
   cluster: Cluster,
@@ -88,9 +93,9 @@ export const negotiatedModel = (
 };
 
 /**
- * Cost model of parameter servers, one per node: a ring within the node, then the transfer to the servers and back.
- * Tensors follow one another in pieces, so the slower of both parts counts. Each of S servers receives and sends a
- * share M / S of S nodes: 2 S · (M / S) · β = 2 M β, for any number of nodes.
+ * Returns the cost model of parameter servers, one per node, for M bytes: a ring within the node, then the transfer to
+ * the servers and back. Tensors are pipelined in pieces, so only the slower part counts. Each of S servers exchanges a
+ * share M / S with S nodes in both directions, so the transfer takes 2 S · (M / S) · β = 2 M β for any number of nodes.
  */
 export const serverModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinearCollectiveModel => {
   const within = ((2 * (gpusPerNode - 1)) / gpusPerNode) * withinNode(cluster, computing);

@@ -1,7 +1,7 @@
 import type { ContendedSample } from "@skein/cost-model/calibration";
 import type { LinearCollectiveModel } from "@skein/cost-model";
 
-/** Milliseconds of 1, 2 … 16 simultaneous all-reduces of `bytes` bytes each. */
+/** Milliseconds of 1, 2 … simultaneous all-reduces of `bytes` bytes each, separated by spaces. */
 interface Row {
   readonly bytes: number;
   readonly milliseconds: string;
@@ -13,8 +13,7 @@ const samplesOf = (rows: readonly Row[]): readonly ContendedSample[] =>
   );
 
 /**
- * All-reduce of a single job on two nodes over Ethernet of the gigabit class, OSU benchmark: 10 MiB to 100 MiB in ten
- * steps.
+ * All-reduce of a single job on two nodes over gigabit-class Ethernet, OSU benchmark: 10 MiB to 100 MiB in ten steps.
  *
  * Source of this file: `offline/network_contention/*.csv` of github.com/HKBU-HPML/dl-scheduling (arXiv 2002.10105).
  */
@@ -22,7 +21,7 @@ export const alone: readonly ContendedSample[] = "144.8 212.2 317.4 423.3 529.4 
   .split(" ")
   .map((time, i) => ({ numFlows: 1, bytes: 10 * 2 ** 20 * (i + 1), seconds: 1e-3 * Number(time) }));
 
-/** Simultaneous jobs, mean over the jobs (`results_avg.csv`). */
+/** Times of simultaneous jobs, mean over the jobs (`results_avg.csv`). */
 export const meanOfFlows: readonly ContendedSample[] = samplesOf([
   {
     bytes: 10_485_760,
@@ -41,7 +40,7 @@ export const meanOfFlows: readonly ContendedSample[] = samplesOf([
   },
 ]);
 
-/** Simultaneous jobs, apparently the slowest job in an average repetition (`results.csv`). */
+/** Times of simultaneous jobs, apparently the slowest job in an average repetition (`results.csv`). */
 export const slowestOfFlows: readonly ContendedSample[] = samplesOf([
   { bytes: 10_485_760, milliseconds: "145 253 404 412 744 951 1190 1185 1874 1622 1775 2380 2356 2589 2453 2358" },
   { bytes: 20_971_520, milliseconds: "211 573 843 1104 1367 1658 1935 2369 3968 3943 4310 4534 4664 5024 4517 5961" },
@@ -51,7 +50,7 @@ export const slowestOfFlows: readonly ContendedSample[] = samplesOf([
   },
 ]);
 
-/** Simultaneous jobs, the slowest job in the worst repetition (`results_max_max.csv`). */
+/** Times of simultaneous jobs, the slowest job in the worst repetition (`results_max_max.csv`). */
 export const worstOfFlows: readonly ContendedSample[] = samplesOf([
   {
     bytes: 10_485_760,
@@ -70,5 +69,5 @@ export const worstOfFlows: readonly ContendedSample[] = samplesOf([
   },
 ]);
 
-/** Published model of a single job: least squares of seconds. */
+/** Published cost model of a single job, a least-squares fit of seconds. */
 export const linkAlone: LinearCollectiveModel = { startupSeconds: 14.9e-3, secondsPerByte: 9.917e-9 };

@@ -1,11 +1,11 @@
-/** A convolution, or a linear layer, for images, with the shapes that K-FAC and cost models need. */
+/** Shapes of a convolution or linear layer of an image model, for K-FAC and cost models. */
 export interface ConvolutionLayer {
   readonly path: string;
-  /** Rows and columns of the kernel; 1 × 1 for a linear layer. */
+  /** Kernel rows and columns; 1 × 1 for a linear layer. */
   readonly kernel: readonly [number, number];
   readonly inputs: number;
   readonly outputs: number;
-  /** Positions of the output; 1 for a linear layer. */
+  /** Number of output positions; 1 for a linear layer. */
   readonly positions: number;
   /** Whether the layer has a bias. Only linear layers have a bias, because a norm follows each convolution. */
   readonly hasBias: boolean;
@@ -42,8 +42,8 @@ const resNet = (blocksOfStages: readonly number[]): readonly ConvolutionLayer[] 
       const [width, side] = [64 * 2 ** stage, 56 / 2 ** stage];
       const first = block === 0;
       const input = first ? (stage === 0 ? 64 : 2 * width) : 4 * width;
-      // The stride of a stage is in its first 3 × 3 convolution, so the convolution before still has the larger image
-      // as input.
+      // A stage has its stride in its first 3 × 3 convolution, so the 1 × 1 convolution before still has the larger
+      // image as input.
       const sideBefore = first && stage > 0 ? 2 * side : side;
       const at = `stage-${stage}.${block}`;
       return [
@@ -74,14 +74,14 @@ const denseNet = (layersOfBlocks: readonly number[]): readonly ConvolutionLayer[
       width += growth;
     }
     if (block === layersOfBlocks.length - 1) break;
-    // The mean over 2 × 2 comes after the convolution.
+    // The 2 × 2 average pooling follows the convolution.
     found.push(convolution(`transition-${block}`, 1, width, width / 2, side));
     [width, side] = [width / 2, side / 2];
   }
   return [...found, head(width)];
 };
 
-/** Kernel, inputs and outputs of the convolutions of one branch. */
+/** Kernel, input channels and output channels of each convolution in a branch. */
 type Branch = readonly (readonly [kernel: number | readonly [number, number], inputs: number, outputs: number])[];
 
 const [row7, column7, row3, column3] = [
@@ -91,7 +91,7 @@ const [row7, column7, row3, column3] = [
   [3, 1],
 ] as const;
 
-/** Repeated blocks, all without a stride. */
+/** Blocks that are repeated, all with stride 1. */
 const inceptionBlocks = {
   a: [
     [[1, 384, 96]],
@@ -179,7 +179,7 @@ const inceptionV4: readonly ConvolutionLayer[] = [
   head(1536),
 ];
 
-/** Networks of the published stage tables, and two more of the table of factor sizes. */
+/** Networks of the published stage tables, and two other networks from the table of factor sizes. */
 export type NetworkName = "ResNet-50" | "ResNet-101" | "ResNet-152" | "DenseNet-121" | "DenseNet-201" | "Inception-v4";
 
 export const convolutionLayers: Readonly<Record<NetworkName, readonly ConvolutionLayer[]>> = {
@@ -191,6 +191,6 @@ export const convolutionLayers: Readonly<Record<NetworkName, readonly Convolutio
   "Inception-v4": inceptionV4,
 };
 
-/** Rows of the factor A: inputs under one kernel, plus one for the bias. */
+/** Returns the number of rows of the factor A: inputs under one kernel position, plus one for the bias. */
 export const inputRows = ({ kernel: [rows, columns], inputs, hasBias }: ConvolutionLayer): number =>
   rows * columns * inputs + (hasBias ? 1 : 0);

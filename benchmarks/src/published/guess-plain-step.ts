@@ -3,13 +3,13 @@ import { calibratedOn } from "./calibrate-kfac.ts";
 import { convolutionLayers, inputRows, type NetworkName } from "./convolution-layers.ts";
 import { forwardMultiplyAdds } from "./kfac-cluster.ts";
 
-/** A plain step of a network: time of both passes, and exposed time of the exchange of gradients, in seconds. */
+/** Seconds of a step without K-FAC: forward and backward pass, and exposed gradient exchange. */
 export interface PlainStep {
   readonly passes: number;
   readonly gradientCommunication: number;
 }
 
-/** Solves a · x₀ + b · x₁ = y for two rows. */
+/** Solves two equations a · x₀ + b · x₁ = y for x₀ and x₁; each row is [a, b]. */
 const solvePair = (
   [first, second]: readonly [readonly [number, number], readonly [number, number]],
   [y0, y1]: readonly [number, number],
@@ -18,7 +18,10 @@ const solvePair = (
   return [(y0 * second[1] - y1 * first[1]) / determinant, (first[0] * y1 - second[0] * y0) / determinant];
 };
 
-/** Each convolution has a weight and a norm of two vectors; the last layer has a weight and a bias. */
+/**
+ * Features that the guess uses: numbers of layers and multiply-adds for the passes, numbers of tensors and bytes for
+ * the exchange. Each convolution has a weight and a norm with two vectors; the last layer has a weight and a bias.
+ */
 const plainFeatures = (network: NetworkName, batchPerGpu: number) => {
   const layers = convolutionLayers[network];
   const tensors = layers.reduce((sum, { hasBias }) => sum + (hasBias ? 2 : 3), 0);
@@ -30,9 +33,9 @@ const plainFeatures = (network: NetworkName, batchPerGpu: number) => {
 };
 
 /**
- * Guesses the plain step of a network without published figures: passes a · layers + b · multiply-adds, and gradients a
- * · tensors + b · bytes, both through the two networks of the calibration. Only a guess: the guess for the third
- * network has a large error.
+ * Guesses the step without K-FAC for a network without published figures. Passes take a · layers + b · multiply-adds,
+ * and the exchange takes a · tensors + b · bytes. The coefficients are solved from the two networks of the calibration.
+ * The guess for the third published network has a large error.
  */
 export const guessPlainStep = (network: NetworkName, batchPerGpu: number): PlainStep => {
   const own = plainFeatures(network, batchPerGpu);

@@ -4,10 +4,10 @@ import type { Cluster } from "./cluster.ts";
 import { gpusPerNode } from "./cluster.ts";
 import { type Cell, cells, type Method, modelNames, networks, worldSizes } from "./seven-methods.ts";
 
-/** Rows for which an error of at most 15 % is required. */
+/** Methods whose predictions must have an error of at most 15 %. */
 export const allReduceMethods: readonly Method[] = ["BSP-A2A", "WFBP-A2A", "MG-WFBP"];
 
-/** Cells that a calibration does not use. */
+/** Set of cells that a calibration does not use. */
 export interface Fold {
   readonly title: string;
   readonly holds: (cell: Cell) => boolean;
@@ -23,9 +23,9 @@ const columns: readonly Fold[] = networks.flatMap((network) =>
 );
 
 /**
- * Sets of cells to hold out: a column; the three columns of one node, which measure the same thing; a model; the BERTs
- * of a network, for which only ResNet-50 then shows the network's cost; and all cells of 16 GPUs, as far from 8 as 32
- * is from 16.
+ * Sets of cells to hold out: a column; the three columns of one node, which measure the same thing; a model; both BERTs
+ * of a network, so that only ResNet-50 remains to determine the network's cost; and all cells of 16 GPUs, to test an
+ * extrapolation by a factor of two.
  */
 export const folds: readonly Fold[] = [
   ...columns,
@@ -39,7 +39,7 @@ export const folds: readonly Fold[] = [
   { title: "16 GPUs", holds: ({ worldSize }) => worldSize === 16 },
 ];
 
-/** Absolute relative errors of some cells. */
+/** Summary of the absolute relative errors of some cells. */
 export interface ErrorSummary {
   readonly count: number;
   readonly median: number;
@@ -55,7 +55,7 @@ export const summarizeErrors = (predicted: readonly PredictedCell[]): ErrorSumma
   };
 };
 
-/** Cells of a fold in some rows, predicted by a calibration without the fold. */
+/** Predicts the cells of a fold for the given methods, by a calibration without the fold. */
 export const predictFold = (
   { holds }: Fold,
   start: Cluster,

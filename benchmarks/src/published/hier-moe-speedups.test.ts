@@ -14,7 +14,7 @@ describe("published speed-ups of all-to-alls, with an even routing", () => {
     expect(depth).toBe(3);
   });
 
-  // Two steps together were measured slower than their two fits predict; the paper does not explain the difference.
+  // Exchanges in two steps were measured slower than the sum of both fits; the paper does not explain the difference.
   test("two steps on several nodes: the fits of both alone are 20 to 45 % too fast", () => {
     for (const row of severalNodes) {
       const { twoSteps } = predictHierMoeSpeedups(row, 0);

@@ -13,22 +13,28 @@ export interface HierMoeSetting {
 
 /** Predicted speed-ups over a plain all-to-all. */
 export interface PredictedSpeedups extends HierMoeSetting {
-  /** Between nodes, then within a node; on one node flat, but with each token sent once. */
+  /**
+   * Speed-up with a step between nodes and a step within a node. On one node: a flat exchange that sends each token
+   * once.
+   */
   readonly twoSteps: number;
-  /** With the best number of steps. */
+  /** Speed-up with the best number of steps. */
   readonly bestDepth: number;
-  /** Best number of steps, counted as published: 1 is flat, 2 is between and within nodes. */
+  /** Best number of steps in the paper's numbering: 1 is flat, 2 is between and within nodes. */
   readonly depth: number;
-  /** With experts moved. Not a model: `bestDepth` times the mean published gain of moving experts. */
+  /**
+   * Speed-up with experts moved between ranks. Not from a model: `bestDepth` times the mean published gain of moving
+   * experts.
+   */
   readonly experts: number;
 }
 
-/** Share of a rank's bytes that leaves its node if all nodes receive the same number of bytes. */
+/** Returns the share of a rank's bytes sent to other nodes, if all nodes receive the same number of bytes. */
 const leavingShare = (numNodes: number): number => (numNodes - 1) / numNodes;
 
 /**
- * Converts a fit to fewer nodes, with a time proportional to the bytes that leave the node. This is an assumption: the
- * paper has one fit, of four nodes.
+ * Converts a fit on four nodes to fewer nodes. The time is assumed proportional to the bytes that leave the node,
+ * because the paper has only the fit on four nodes.
  */
 const onNodes = ({ startupSeconds, secondsPerByte }: ExchangeLine, numNodes: number): ExchangeLine => ({
   startupSeconds,
@@ -36,9 +42,9 @@ const onNodes = ({ startupSeconds, secondsPerByte }: ExchangeLine, numNodes: num
 });
 
 /**
- * Links of whole nodes of the published cluster.
+ * Returns the links between ranks that fill complete nodes of the published cluster.
  *
- * @param innerDelaySeconds extra time of the step within nodes over its fit if a step between nodes precedes it.
+ * @param innerDelaySeconds extra time of the step within nodes over its fit, if a step between nodes precedes it.
  */
 const levelsOf = (numRanks: number, innerDelaySeconds: number): ExchangeLevels => {
   const { gpusPerNode, flat, levels } = hierMoeTestbed;
@@ -54,12 +60,12 @@ const levelsOf = (numRanks: number, innerDelaySeconds: number): ExchangeLevels =
   return { numRanks, flat: onNodes(flat, numNodes), levels: [outermost, ...inner] };
 };
 
-/** Geometric mean of the published gains of moving experts: 1.14 to 1.21 times. */
+/** Returns the geometric mean of the published gains of moving experts, which are between 1.14 and 1.21. */
 const meanGainOfMoving = (): number =>
   hierMoeSpeedups.reduce((product, { experts, bestDepth }) => product * (experts / bestDepth), 1) **
   (1 / hierMoeSpeedups.length);
 
-/** Seconds of all-to-alls of a setting, plain and by number of steps, with a simulated even routing. */
+/** Returns seconds of a plain all-to-all and of all-to-alls by number of steps, for simulated uniform routing. */
 const allToAlls = ({ expertsPerToken, numExperts, numRanks }: HierMoeSetting, innerDelaySeconds: number) => {
   const levels = levelsOf(numRanks, innerDelaySeconds);
   const { bytesPerToken, tokensPerRank } = hierMoeTokens;
@@ -67,7 +73,7 @@ const allToAlls = ({ expertsPerToken, numExperts, numRanks }: HierMoeSetting, in
   const routing = uniformRouting(numRanks * tokensPerRank, sizes, randomKey(1).data);
   const placement = placeInOrder(numExperts, numRanks);
   const options = { bytesPerToken, hasEqualSenders: true };
-  // Without a level of nodes, the published count has one more level, which no bytes cross.
+  // On one node the level of nodes is absent, so `depth` is smaller than the paper's number by this difference.
   const skippedLevels = hierMoeTestbed.levels.length - levels.levels.length;
   const secondsByDepth = exchangeSeconds(routing, placement, levels, options);
   const [plainSeconds] = exchangeSeconds(singleChoices(routing), placement, { ...levels, levels: [] }, options);
@@ -82,9 +88,10 @@ const allToAlls = ({ expertsPerToken, numExperts, numRanks }: HierMoeSetting, in
 };
 
 /**
- * Fits the extra time of the step within nodes after a step between nodes, compared with the step by itself, to
- * published speed-ups in two steps on several nodes: least squares of relative errors of seconds. The sum of both fits
- * is 18 to 30 % too fast, while the fits of three steps match three steps; the paper does not explain the difference.
+ * Fits the extra time of the step within nodes after a step between nodes, compared with the step alone. The fit uses
+ * published speed-ups in two steps on several nodes and minimizes squared relative errors of seconds. Without the extra
+ * time the predictions are 18 to 30 % too fast. The fits match three steps, and the paper does not explain the
+ * difference.
  *
  * @returns seconds, 0 or more.
  */
@@ -104,11 +111,11 @@ export const fitInnerDelay = (rows: readonly HierMoeSpeedups[] = hierMoeSpeedups
 };
 
 /**
- * Predicts the speed-ups of an all-to-all of tokens in levels over a plain one, on the published cluster with a
- * simulated even routing of all ranks' tokens. The additional gain of moving experts depends on how uneven a routing
- * is, and no routing was published.
+ * Predicts speed-ups over a plain all-to-all for exchanges of tokens in levels, on the published cluster with simulated
+ * uniform routing of all ranks' tokens. The additional gain of moving experts depends on the routing, which was not
+ * published.
  *
- * @param setting its ranks are whole nodes of 8. @param innerDelaySeconds as `fitInnerDelay` returns it.
+ * @param setting has ranks that fill complete nodes of 8. @param innerDelaySeconds as `fitInnerDelay` returns it.
  *
  * Source: the time model and fits of arXiv 2508.09591 (HierMoE).
  */
@@ -126,16 +133,14 @@ export const predictHierMoeSpeedups = (
   };
 };
 
-/**
- * Settings of the published table that our fixture leaves out, so that the prediction is made before the comparison.
- */
+/** Settings of the published table that our fixture omits, so that they are predicted before the comparison. */
 const unseenHierMoeSettings: readonly HierMoeSetting[] = [
   { expertsPerToken: 10, numExperts: 128, numRanks: 32 },
   { expertsPerToken: 8, numExperts: 256, numRanks: 32 },
   { expertsPerToken: 8, numExperts: 128, numRanks: 16 },
 ];
 
-/** Formats predictions of the settings that the fixture leaves out as a Markdown table. */
+/** Formats predictions of the settings that the fixture omits as a Markdown table. */
 export const hierMoePredictionTable = (): string => {
   const innerDelaySeconds = fitInnerDelay();
   return [

@@ -21,27 +21,30 @@ import {
 import type { BucketPlan } from "@skein/tensor-core";
 import { type ConvolutionLayer, convolutionLayers, inputRows, type NetworkName } from "./convolution-layers.ts";
 
-/** All parameters of predictions of K-FAC's stages. */
+/** All fitted parameters of predictions for K-FAC's stages. */
 export interface KfacCluster {
-  /** Seconds of one row of `a` or `g` on one GPU, in addition to its multiply-adds at peak rate. */
+  /** Seconds per row of `a` or `g` on one GPU, in addition to the row's multiply-adds at peak rate. */
   readonly secondsPerFactorRow: number;
-  /** Start-up of one factor: time to extract patches and to launch kernels. */
+  /** Startup seconds of one factor: time to extract patches and to launch kernels. */
   readonly factorStartSeconds: number;
   readonly allReduceStartSeconds: number;
   readonly broadcastStartSeconds: number;
   /**
-   * Seconds per byte of the slowest link of a ring, in one direction: a broadcast crosses the link once, an all-reduce
-   * 2 (P − 1) / P times.
+   * Seconds per byte of the slowest link of a ring, in one direction. A broadcast uses the link once, an all-reduce
+   * over P ranks 2 (P − 1) / P times.
    */
   readonly linkSecondsPerByte: number;
-  /** Seconds to pack the triangle of one factor and to unpack it. */
+  /** Seconds to pack and unpack the triangle of one factor. */
   readonly packSeconds: number;
-  /** Inverting n rows takes start + cube · n³ seconds. */
+  /**
+   * Fixed seconds of an inversion. Inverting a factor with n rows takes `inverseStartSeconds + inverseSecondsPerCube ·
+   * n³`.
+   */
   readonly inverseStartSeconds: number;
   readonly inverseSecondsPerCube: number;
 }
 
-/** A network on the cluster. */
+/** A network trained on the cluster. */
 export interface KfacRun {
   readonly network: NetworkName;
   readonly batchPerGpu: number;
@@ -50,13 +53,13 @@ export interface KfacRun {
 }
 
 const numGpus = 64;
-/** Source: data sheet of the RTX 2080 Ti, 13.45 Tflop/s of f32. */
+/** Peak f32 multiply-adds per second of one GPU. Source: data sheet of the RTX 2080 Ti, 13.45 Tflop/s of f32. */
 export const peakMultiplyAddsPerSecond = 6.725e12;
 
 /**
- * Seconds of one factor, `aᵀa` for `rows` rows of `size` numbers: start + rows · (seconds of a row + size² / peak). The
- * part that does not depend on the size dominates small factors: their few output tiles leave most of a GPU idle, and
- * each row is still read.
+ * Returns the seconds of one factor `aᵀa`, where `a` has `rows` rows of `size` numbers: factorStartSeconds + rows ·
+ * (secondsPerFactorRow + size² / peak). For small factors the terms without `size` dominate, because every row is read
+ * and few output tiles leave most of a GPU idle.
  */
 export const factorSeconds = (
   { factorStartSeconds, secondsPerFactorRow }: KfacCluster,
@@ -64,9 +67,9 @@ export const factorSeconds = (
   size: number,
 ): number => factorStartSeconds + rows * (secondsPerFactorRow + size ** 2 / peakMultiplyAddsPerSecond);
 const bytesPerElement = 4;
-/** The forward pass has one product for each weight, the backward pass two. */
+/** Share of the forward pass in compute time: the forward pass has one product per weight, the backward pass two. */
 const forwardShare = 1 / 3;
-/** Maximum bytes of factors merged without a model. Source: the default of Horovod. */
+/** Maximum bytes of factors merged into one message without a cost model. Source: the default of Horovod. */
 const thresholdBytes = mebibytes(64);
 
 const allReduceModel = ({ allReduceStartSeconds, linkSecondsPerByte }: KfacCluster): LinearCollectiveModel => ({
@@ -79,14 +82,14 @@ const broadcastModel = ({ broadcastStartSeconds, linkSecondsPerByte }: KfacClust
   secondsPerByte: linkSecondsPerByte,
 });
 
-/** The multiply-adds of a forward pass of one sample. */
+/** Returns the multiply-adds of a forward pass per sample. */
 export const forwardMultiplyAdds = (layers: readonly ConvolutionLayer[]): number =>
   layers.reduce((sum, layer) => sum + inputRows(layer) * layer.outputs * layer.positions, 0);
 
 /**
- * Options of the stage model for a run: times of layers and messages. Factors are exchanged during the forward pass
- * only, because in each of these networks gradients use the network from the start of the backward pass until after its
- * end.
+ * Returns options of the stage model for a run: times of layers and messages. Factors are exchanged during the forward
+ * pass only, because in these networks the exchange of gradients occupies the links from the start of the backward pass
+ * until after its end.
  */
 export const stageOptionsOf = (
   cluster: KfacCluster,
@@ -120,7 +123,7 @@ export const stageOptionsOf = (
           byPath.get(path)!.positions) /
         multiplyAdds,
       inverseSeconds: (size) => cluster.inverseStartSeconds + cluster.inverseSecondsPerCube * size ** 3,
-      // The published tables have no such stage.
+      // The published tables have no preconditioning stage.
       preconditionSeconds: () => 0,
       allReduceSeconds: (elements) => messageSeconds(allReduceModel(cluster), elements),
       reduceSeconds: (elements) => messageSeconds(broadcastModel(cluster), elements),
@@ -146,7 +149,7 @@ const mergedUpTo = ({ tensors }: GradientProfile, bytes: number): BucketPlan => 
 export const pipelinings = ["naive", "layerWise", "threshold", "optimal"] as const;
 export type Pipelining = (typeof pipelinings)[number];
 
-/** Plans of all ways to overlap the exchange of factors with the forward pass. */
+/** Returns the bucket plan for each method of overlapping the exchange of factors with the forward pass. */
 const bucketPlans = (cluster: KfacCluster, options: StageOptions): Readonly<Record<Pipelining, BucketPlan>> => {
   const factors = computedFactors(options);
   const profile = factorProfile(factors);
@@ -162,9 +165,9 @@ const mapPipelinings = (of: (pipelining: Pipelining) => number): Readonly<Record
   Object.fromEntries(pipelinings.map((name) => [name, of(name)])) as Record<Pipelining, number>;
 
 /**
- * Exposed seconds of the exchange of factors after all are computed, and of packing them.
+ * Returns the exposed seconds of exchanging factors after all factors are computed, including packing.
  *
- * @param hiddenBehind as `StageOptions`. Default: as `stageOptionsOf`.
+ * @param hiddenBehind as in `StageOptions`. Default: as in `stageOptionsOf`.
  */
 export const predictFactorCommunication = (
   cluster: KfacCluster,
@@ -182,8 +185,8 @@ export const predictFactorCommunication = (
 const pipeliningOf = { d: "naive", mpd: "naive", spd: "optimal" } as const;
 
 /**
- * Balanced placement: by the published rule, which compares the two times of each factor; or with a given bound, above
- * which factors are sent.
+ * Returns the balanced placement. A factor's inverse is computed on every rank or sent, either by the published rule,
+ * which compares the times of both, or by the bound `largestKept`, above which inverses are sent.
  */
 const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number | undefined): FormPlacement => ({
   placement: placeBalanced(layers, numRanks, {
@@ -196,13 +199,14 @@ const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number
   factors: "mean",
 });
 
-/** Stages that K-FAC adds to a step. */
+/** Seconds of the stages that K-FAC adds to a step. */
 export type SecondOrderStages = Omit<KfacStages, "passes" | "gradientCommunication">;
 
 /**
  * Predicts the stages that K-FAC adds to a step, by form.
  *
- * @param largestKept of `spd`: rows of the largest factor that all GPUs invert for themselves. Default: by the rule.
+ * @param largestKept for `spd`: number of rows of the largest factor that every GPU inverts itself. Default: by the
+ * published rule.
  */
 export const predictForm = (
   cluster: KfacCluster,
@@ -221,7 +225,7 @@ export const predictForm = (
   };
 };
 
-/** Rows of the largest factor that all GPUs invert for themselves, by the published rule. */
+/** Returns the number of rows of the largest factor that every GPU inverts itself, by the published rule. */
 export const largestKeptByRule = (cluster: KfacCluster, run: KfacRun): number => {
   const options = stageOptionsOf(cluster, run);
   const { placement } = balanced(options, undefined);

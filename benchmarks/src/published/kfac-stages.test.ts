@@ -92,7 +92,7 @@ describe("computing a factor by its shape", () => {
       1000 * (cluster.secondsPerFactorRow + 4096 ** 2 / peakMultiplyAddsPerSecond),
       12,
     );
-    // A small factor costs its rows, a large one its multiply-adds.
+    // The time of a small factor depends on its number of rows, the time of a large factor on its multiply-adds.
     expect(secondsOf(1e6, 32) / secondsOf(1e6, 64)).toBeGreaterThan(0.9);
     expect(secondsOf(1e6, 2048) / secondsOf(1e6, 4096)).toBeLessThan(0.3);
   });
@@ -130,7 +130,7 @@ describe("stages predicted by a calibration on both ResNets", () => {
     }
   });
 
-  /** Predicted over published, of each stage that takes time. */
+  /** Returns predicted / published time of each stage that takes time. */
   const ratiosOf = (network: PublishedNetwork): Readonly<Record<string, number>> => {
     const run = publishedRun(network);
     const [exchange, published] = [predictFactorCommunication(cluster, run), publishedFactorCommunication(network)];

@@ -12,7 +12,7 @@ import { profileOf } from "./architectures.ts";
 import { type Cluster, negotiatedModel, ringModel, serverModel, type Place } from "./cluster.ts";
 import { type Method, type ModelName, type Network, singleGpu } from "./seven-methods.ts";
 
-/** Run to predict: a cell of the table, or one that was not measured. */
+/** Run to predict: a cell of the table, or an unmeasured run. */
 export interface Run {
   readonly model: ModelName;
   readonly method: Method;
@@ -20,21 +20,25 @@ export interface Run {
   readonly worldSize: number;
 }
 
-/** Total seconds of an iteration on one GPU. */
+/** Returns the seconds of an iteration on one GPU. */
 export const singleSeconds = (model: ModelName): number => singleGpu[model].batch / singleGpu[model].samplesPerSecond;
 
 /**
- * The network that parameter servers used. For ResNet-50 and BERT-Large, the table's rows BSP-PS and WFBP-PS have the
- * same values over 100 Gbit/s Ethernet as over 10 Gbit/s, to 2 % in all eight pairs, and half the speed that BERT-Base
- * and ByteScheduler reach over the faster network; these rows are therefore taken for runs over the slower network.
+ * Returns the network that parameter servers used. For ResNet-50 and BERT-Large, the rows BSP-PS and WFBP-PS have the
+ * same values over 100 Gbit/s Ethernet as over 10 Gbit/s, to 2 % in all eight pairs. They reach half the speed of
+ * BERT-Base and ByteScheduler over the faster network. These rows are therefore treated as runs over the slower
+ * network.
  */
 const serverNetworkOf = ({ model, method, network }: Run): Network =>
   network === "100GbE" && model !== "BERT-Base" && method !== "ByteScheduler-PS" ? "10GbE" : network;
 
-/** Piece size of ByteScheduler: its default. */
+/** Partition size of ByteScheduler, its default. */
 const partitionBytes = [mebibytes(4)];
 
-/** After the backward pass GPUs are idle, so the remaining communication runs at full speed. */
+/**
+ * Predicts seconds of an iteration in which communication overlaps the backward pass. After the backward pass GPUs are
+ * idle, so the remaining communication runs at full speed.
+ */
 const overlapped = (
   profile: GradientProfile,
   plan: BucketPlan,
@@ -48,12 +52,12 @@ const overlapped = (
   }, 0);
 };
 
-/** Number of rounds in which the share of computing converges to 1 %. */
+/** Number of rounds until the share of compute time has converged to 1 %. */
 const rounds = 4;
 
 /**
- * Computing and communication overlap during the whole iteration, so PCIe lanes are slowed by the part of an iteration
- * in which GPUs compute.
+ * Predicts seconds of an iteration with communication by priority. Compute and communication overlap during the whole
+ * iteration, so PCIe is slowed down for the fraction of the iteration in which GPUs compute.
  */
 const scheduled = (
   profile: GradientProfile,
@@ -69,18 +73,18 @@ const scheduled = (
       price,
     ).iterationSeconds;
     // A longer estimate of the iteration means less slowdown of PCIe, and so a shorter next estimate. The mean of both
-    // does not oscillate.
+    // estimates does not oscillate.
     seconds = round === 0 ? next : (seconds + next) / 2;
   }
   return seconds;
 };
 
 /**
- * Predicts seconds of an iteration: the time of one GPU, plus the communication that is added to it.
+ * Predicts seconds of an iteration: compute time on one GPU plus exposed communication.
  *
- * BSP: all communication, after the backward pass. WFBP and MG-WFBP: the part that `timelineOf` leaves exposed, per
- * tensor or merged by `planMgWfbp`, as the published code does. ByteScheduler: `planByteScheduler`, whose forward pass
- * waits only for its own tensors.
+ * BSP exposes all communication, because it starts after the backward pass. WFBP and MG-WFBP expose the part that
+ * `timelineOf` leaves after the backward pass, with messages per tensor or merged by `planMgWfbp`, as in the published
+ * code. ByteScheduler uses `planByteScheduler`, whose forward pass waits for each layer's tensors only.
  */
 export const predictIteration = (cluster: Cluster, run: Run): number => {
   const { model, method, worldSize } = run;

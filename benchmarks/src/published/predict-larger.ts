@@ -4,20 +4,20 @@ import type { Cluster } from "./cluster.ts";
 import { predictIteration, type Run } from "./predict-iteration.ts";
 import { cells, singleGpu } from "./seven-methods.ts";
 
-/** A prediction of a cluster that is twice as large as a measured one. */
+/** Prediction for a cluster that is twice as large as a measured cluster. */
 export interface LargerPrediction extends Run {
-  /** Samples per second by the model alone. */
+  /** Samples per second predicted by the model alone. */
   readonly modelSamplesPerSecond: number;
   /**
-   * Samples per second corrected by the ratio of measured to predicted of the same run at half the size, so that
-   * effects of a run that the model lacks are kept.
+   * Samples per second predicted by the model and multiplied by measured / predicted of the same run at half the size.
+   * The factor covers effects that the model does not include.
    */
   readonly samplesPerSecond: number;
-  /** Baseline without a model: the last measured doubling of the same run, repeated. */
+  /** Samples per second without a model: the speed-up of the last measured doubling, applied again. */
   readonly repeatedSamplesPerSecond: number;
 }
 
-/** Repeats the last doubling of a run of the table up to a number of GPUs. */
+/** Returns samples per second if the last measured doubling of GPUs is repeated until `worldSize`. */
 const repeatedSamplesPerSecond = ({ model, method, network, worldSize }: Run): number => {
   const measured = cells
     .filter((cell) => cell.model === model && cell.method === method && cell.network === network)
@@ -25,7 +25,7 @@ const repeatedSamplesPerSecond = ({ model, method, network, worldSize }: Run): n
   return (worldSize * singleGpu[model].batch) / repeatLastDoubling(measured, worldSize);
 };
 
-/** Predicts runs on twice as many GPUs as the given measured and predicted runs. */
+/** Predicts runs on twice as many GPUs as the given runs have. */
 export const predictLarger = (cluster: Cluster, before: readonly PredictedCell[]): readonly LargerPrediction[] =>
   before.map(({ model, method, network, worldSize, relativeError }) => {
     const run = { model, method, network, worldSize: 2 * worldSize };

@@ -11,8 +11,8 @@ import { cells, methods, networks } from "./seven-methods.ts";
 import { collectiveSeconds } from "@skein/cost-model";
 
 describe("models by their published shapes", () => {
-  // Tensors and elements: as counted for ACP-SGD. Multiply-adds of ResNet-50: 4.1 · 10⁹ (He et al. 2015 report 3.8,
-  // without shortcuts and the stride in the 1 × 1).
+  // Numbers of tensors and elements, as counted for ACP-SGD, and multiply-adds. ResNet-50 has 4.1 · 10⁹ multiply-adds;
+  // He et al. 2015 report 3.8 · 10⁹, without shortcuts and with the stride in the 1 × 1 convolution.
   test.each([
     ["ResNet-50", 161, 25_557_032, 4.089e9],
     ["ResNet-152", 467, 60_192_808, 11.51e9],
@@ -144,7 +144,7 @@ describe("the seven-method table of 189 measurements", () => {
     for (const [i, { samplesPerSecond, modelSamplesPerSecond, worldSize }] of of16.entries()) {
       expect(worldSize).toBe(16);
       expect(samplesPerSecond / modelSamplesPerSecond).toBeCloseTo(1 + of8[i]!.relativeError, 9);
-      // The ratio at 8 GPUs also corrects BSP of 16 GPUs.
+      // The ratio of measured to predicted at 8 GPUs also corrects BSP at 16 GPUs.
       const { samplesPerSecond: measured } = all.find(
         (cell) =>
           cell.worldSize === 16 &&

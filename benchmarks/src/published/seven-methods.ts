@@ -2,7 +2,7 @@
 export const networks = ["10GbE", "100GbIB", "100GbE"] as const;
 export type Network = (typeof networks)[number];
 
-/** Numbers of GPUs for calibration: 4 GPUs per node, so one, two and four nodes. */
+/** Numbers of GPUs in the measurements, on one, two and four nodes of 4 GPUs. */
 export const worldSizes = [4, 8, 16] as const;
 
 export const methods = [
@@ -15,15 +15,15 @@ export const methods = [
   "ByteScheduler-PS",
 ] as const;
 /**
- * Way to exchange gradients: after the backward pass, per tensor, merged, or cut with priorities; by all-reduce (A2A)
- * or parameter servers (PS).
+ * Method to exchange gradients: after the backward pass (BSP), per tensor (WFBP), merged (MG-WFBP), or partitioned with
+ * priorities (ByteScheduler); by all-reduce (A2A) or parameter servers (PS).
  */
 export type Method = (typeof methods)[number];
 
 export const modelNames = ["ResNet-50", "BERT-Base", "BERT-Large"] as const;
 export type ModelName = (typeof modelNames)[number];
 
-/** Batch and samples per second of one GPU. */
+/** Batch size and samples per second on one GPU. */
 export const singleGpu: Readonly<Record<ModelName, { readonly batch: number; readonly samplesPerSecond: number }>> = {
   "ResNet-50": { batch: 64, samplesPerSecond: 253.1 },
   "BERT-Base": { batch: 64, samplesPerSecond: 212.8 },
@@ -64,7 +64,7 @@ const table: Readonly<Record<ModelName, Readonly<Record<Method, string>>>> = {
   },
 };
 
-/** One measurement of the table. */
+/** A measurement of the table. */
 export interface Cell {
   readonly model: ModelName;
   readonly method: Method;

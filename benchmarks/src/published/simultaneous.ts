@@ -10,7 +10,7 @@ import { planMgWfbp, planSimultaneous } from "@skein/cost-model/planners";
 import { publishedLinks } from "@skein/published-measurements";
 import { type Architecture, profileOf } from "./architectures.ts";
 
-/** Seconds that communication adds to an iteration. */
+/** Exposed communication in seconds per iteration, by method. */
 export interface Exposed {
   readonly waitFree: number;
   readonly merged: number;
@@ -19,14 +19,14 @@ export interface Exposed {
 
 export interface SimultaneousRow {
   readonly model: string;
-  /** Forward and backward pass. */
+  /** Seconds of forward and backward pass. */
   readonly computeSeconds: number;
   readonly exposed: Exposed;
 }
 
 /**
- * Compute and exposed communication by WFBP, MG-WFBP and ASC-WFBP, on a link of 9.43 Gbit/s. The source does not state
- * the number of GPUs.
+ * Compute time and exposed communication by WFBP, MG-WFBP and ASC-WFBP, on a link of 9.43 Gbit/s. The source does not
+ * state the number of GPUs.
  *
  * Source: a plotting script of the authors of ASC-WFBP (Shi, Chu and Li, INFOCOM 2021).
  */
@@ -45,12 +45,12 @@ export const simultaneousRows: readonly SimultaneousRow[] = [
   { model: "BERT-Base", computeSeconds: 0.3055, exposed: { waitFree: 0.7047, merged: 0.7569, simultaneous: 0.6187 } },
 ];
 
-/** Models of the table with known shapes. */
+/** Models of the table whose tensor shapes are known. */
 export const simultaneousModels: readonly Architecture[] = ["ResNet-152", "BERT-Base"];
 
 /**
- * A ring of 16 ranks, with the start-up published for 10 Gbit/s Ethernet and 2 · 15/16 of the bytes over the link of
- * the rows. No parameter is fitted.
+ * Cost model of a ring of 16 ranks: the startup published for 10 Gbit/s Ethernet, and 2 · 15/16 of the bytes at 9.43
+ * Gbit/s. No parameter is fitted.
  */
 const link: LinearCollectiveModel = {
   startupSeconds: publishedLinks.find(({ network, worldSize }) => network === "10 Gbit/s Ethernet" && worldSize === 16)!
@@ -71,8 +71,8 @@ export const predictInTurn = (model: Architecture, computeSeconds: number): Omit
 };
 
 /**
- * Predicts the exposed communication of ASC-WFBP, with two simultaneous collectives. Cost: seconds, for hundreds of
- * tensors.
+ * Predicts the exposed communication of ASC-WFBP, with two simultaneous collectives. Takes seconds for models with
+ * hundreds of tensors.
  */
 export const predictSimultaneous = (model: Architecture, computeSeconds: number): number => {
   const profile = profileWithin(model, computeSeconds);

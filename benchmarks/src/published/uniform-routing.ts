@@ -2,8 +2,8 @@ import type { Routing } from "@skein/moe-parallel/routing";
 import { threefryWord } from "@skein/tensor-core/backend";
 
 /**
- * Routes tokens evenly: each token to K different experts, all sets equally likely up to a bias of E / 2³². Cost:
- * O(tokens · K).
+ * Routes each token to K different experts, with all sets of experts equally likely up to a bias of E / 2³². Takes
+ * O(tokens · K) time.
  *
  * @param key Random key of two words, such as `randomKey(seed).data`; the same key gives the same routing.
  *

@@ -1,24 +1,24 @@
 import { logPosition } from "@skein/report";
 
-/** A logarithmic axis: pixels of values, and values with grid lines. */
+/** A logarithmic axis: converts values to pixels, and lists values with grid lines. */
 export interface LogAxis {
-  /** Pixel of a value. */
+  /** Returns the pixel position of a value. */
   at(value: number): number;
-  /** Values with a label and a line. */
+  /** Values with a label and a grid line. */
   readonly ticks: readonly number[];
-  /** Values between labelled ones, with only a faint line. */
+  /** Values between labelled ticks, with only a faint grid line. */
   readonly minorTicks: readonly number[];
 }
 
 export interface LogAxisOptions {
-  /** Smallest and largest value of the axis. */
+  /** Smallest value of the axis, and in `to` the largest. */
   readonly from: number;
   readonly to: number;
-  /** Pixels of these two values; the second may be smaller, as on an axis that points up. */
+  /** Pixels of `from` and `to`. The second pixel is smaller on an axis that points up. */
   readonly pixels: readonly [number, number];
   /** Base of the ticks, which are powers of the base. */
   readonly base: number;
-  /** Multiples of each tick that have a minor tick. Default: no minor ticks. */
+  /** Multiples of each tick that become minor ticks. Default: no minor ticks. */
   readonly minor?: readonly number[];
 }
 

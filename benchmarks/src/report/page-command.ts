@@ -4,16 +4,16 @@ import { parseArgs } from "node:util";
 import type { RangePlot } from "./range-plot.ts";
 import { plotWriter } from "./write-plots.ts";
 
-/** Facts about the making of a page, which the page shows. */
+/** Facts about the creation of a page, which the page shows. */
 export interface PageFacts {
   readonly date: string;
   readonly command: string;
   readonly seconds: number;
-  /** Writes a plot next to the page. @returns the Markdown that shows the plot. */
+  /** Writes a plot next to the page. @returns Markdown that shows the plot. */
   readonly draw: (plot: RangePlot) => string;
 }
 
-/** A command that writes one page, without a measurement. */
+/** A command that writes one page without measurements. */
 export interface PageCommand<Results> {
   /** Name of the command after `pnpm bench`, and the end of the page's file name after the date. */
   readonly name: string;
@@ -28,7 +28,7 @@ interface Options {
   readonly help?: boolean | undefined;
 }
 
-/** @returns the options, or a message about the error in them. */
+/** Parses the command-line options. @returns the options, or an error message if they are invalid. */
 const parseOptions = (name: string, args: readonly string[]): Options | string => {
   try {
     return parseArgs({ args: [...args], options: { page: { type: "string" }, help: { type: "boolean", short: "h" } } })
@@ -58,7 +58,7 @@ export const runPageCommand = <Results>(
   }
   const date = new Date().toISOString().slice(0, 10);
   const page = values.page ?? `docs/benchmarks/${date}-${name}.md`;
-  // Create the folder before minutes of fitting, so that a folder that cannot be created is reported at once.
+  // Create the folder before the fits, which take minutes, so that an invalid folder is reported at once.
   mkdirSync(dirname(page), { recursive: true });
   const begin = performance.now();
   const results = findResults();

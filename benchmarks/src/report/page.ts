@@ -2,7 +2,7 @@ import { arch, cpus, platform, release, totalmem } from "node:os";
 import type { Row } from "./row.ts";
 import { formatTable, shortfalls } from "./table.ts";
 
-/** Description of the machine that the figures were measured on. */
+/** Describes the machine that ran the measurements. */
 export const machine = (): string => {
   const all = cpus();
   return `${all[0]?.model.trim() ?? "unknown processor"}, ${all.length} cores seen, ${(totalmem() / 2 ** 30).toFixed(0)} GiB memory, ${platform()} ${release()} ${arch()}, Node ${process.version}`;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { formatPlot, type Plot } from "./plot.ts";
 
-/** A link of 10 µs and 2 GB/s without noise; the peer takes 100 times as long. */
+/** Microseconds over a link of 10 µs and 2 GB/s, without noise; the peer takes 100 times as long. */
 const line = (bytes: number): number => 10 + bytes / 2000;
 const sizes = [2 ** 12, 2 ** 16, 2 ** 20, 2 ** 24];
 const plot: Plot = {
@@ -15,7 +15,7 @@ const plot: Plot = {
 const svg = formatPlot(plot);
 const numbers = (text: string): number[] => [...text.matchAll(/-?\d+(\.\d+)?/g)].map(([number]) => Number(number));
 
-/** Position of a label: x of the labels below the axis, y of the labels at the left end of a line. */
+/** Returns the position of a label: x for labels below the axis, y for labels left of a grid line. */
 const labelAt = (label: string): { x: number; y: number } => {
   const [, x, y] = new RegExp(`<text x="([^"]+)" y="([^"]+)"[^>]*>${label}</text>`).exec(svg)!;
   return { x: Number(x), y: Number(y) };
@@ -35,7 +35,7 @@ describe("a plot of a perfect line", () => {
       ["4 KiB", "64 KiB", "1 MiB", "16 MiB"].map((label) => expect.closeTo(labelAt(label).x, 1)),
     );
     const curve = numbers(/points="([^"]+)"/.exec(svg)![1]!);
-    // The first and the last point of the curve, and the size in the middle of the axis: steps 0, 32, 64, 96 of 96.
+    // The curve has 96 segments and interleaved x and y. The circles are at its points 0, 32, 64 and 96.
     for (const [i, [x, y]] of circles.entries()) {
       expect(curve[64 * i]).toBeCloseTo(x, 0);
       expect(Math.abs(curve[64 * i + 1]! - y)).toBeLessThanOrEqual(0.2);

@@ -9,18 +9,18 @@ export interface PlotPoint {
 
 export interface PlotSeries {
   readonly name: string;
-  /** Whether the series is of a peer, and drawn dashed. */
+  /** Whether the series belongs to a peer; peers are drawn dashed. */
   readonly peer: boolean;
   readonly points: readonly PlotPoint[];
 }
 
 /**
- * Times of messages by their sizes. Drawn by this code for three reasons: Observable Plot 0.6 needs a DOM on a server
- * (42 packages and jsdom); Vega-Lite 6.5 depends on 76 packages and Vega; and neither has a legend with a fitted line
- * in each entry.
+ * Plot of message times by message size. This code draws it for three reasons: Observable Plot 0.6 needs a DOM on a
+ * server (42 packages and jsdom); Vega-Lite 6.5 depends on 76 packages and Vega; and neither has a legend with a fitted
+ * line in each entry.
  */
 export interface Plot {
-  /** Name of the plot, a part of the file name. */
+  /** Name of the plot, part of the file name. */
   readonly name: string;
   readonly title: string;
   readonly series: readonly PlotSeries[];
@@ -30,10 +30,11 @@ const width = 1120;
 const height = 640;
 const area = { left: 76, right: 700, top: 52, bottom: 584 };
 const legend = { left: 724, top: 72, line: 42 };
-/** Number of steps of a fitted curve between the ends of the axis, enough that no corner is visible. */
+/** Number of line segments of a fitted curve, large enough that no corner is visible. */
 const curveSteps = 96;
 
-// Colors differ by hue and lightness, also for most people who see fewer hues. Marks differ for colors of the same hue.
+// Colors differ by hue and lightness, so that most color-blind readers can distinguish them. Series with similar hues
+// also have different marks.
 const colours = [
   "#1b6ca8",
   "#d1495b",
@@ -52,7 +53,8 @@ const marks = ["circle", "square", "diamond", "triangle"] as const;
 const significant = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
 
 /**
- * Fits a line through the points by `fitLink`. Returns the time of a size, in microseconds, and the text of the legend.
+ * Fits a line through the points by `fitLink`. Returns a function from bytes to microseconds, and the text of the
+ * legend.
  */
 const fitOf = ({ points }: PlotSeries): { readonly at: (bytes: number) => number; readonly words: string } => {
   const { secondsPerMessage, secondsPerByte } = fitLink(
@@ -94,7 +96,7 @@ const grid = (x: LogAxis, y: LogAxis): string[] => [
   ),
 ];
 
-/** @throws Error if a plot has no points. */
+/** Returns axes that cover all points. @throws Error if a plot has no points. */
 const axesOf = (series: readonly PlotSeries[]): { readonly x: LogAxis; readonly y: LogAxis } => {
   const points = series.flatMap((one) => one.points);
   if (points.length === 0) throw new Error("a plot needs at least one point");
@@ -117,8 +119,8 @@ const axesOf = (series: readonly PlotSeries[]): { readonly x: LogAxis; readonly 
 };
 
 /**
- * Draws times by sizes, on two logarithmic axes, as an SVG: a mark for each median, and a line α + β · bytes through
- * the medians of each series, with α and 1/β in the legend. The line is fitted by relative errors (`fitLink`).
+ * Draws times by message size on two logarithmic axes as an SVG. Each median has a mark. Each series has a fitted line
+ * α + β · bytes, with α and 1/β in the legend. `fitLink` fits the line by relative errors.
  */
 export const formatPlot = ({ title, series }: Plot): string => {
   const { x, y } = axesOf(series);

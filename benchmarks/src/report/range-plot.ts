@@ -1,31 +1,31 @@
 import { escapeText, linearTicks, pixel } from "@skein/report";
 import { logAxis } from "./log-axis.ts";
 
-/** A row of a plot: a value, and the range of the values that were measured. */
+/** Row of a plot: a value with the range of its measurements. */
 export interface RangeRow {
   readonly label: string;
   readonly value: number;
   readonly low: number;
   readonly high: number;
-  /** Whether a claim may depend on the row: filled mark if true, hollow if false. */
+  /** Whether a claim may depend on the row. The mark is filled if true, hollow if false. */
   readonly solid: boolean;
-  /** Allowed value, drawn as a stroke across the row. */
+  /** Maximum allowed value, drawn as a vertical stroke. Absent: no limit. */
   readonly limit?: number | undefined;
   /** Note at the right end of the row. */
   readonly note: string;
 }
 
-/** Plot of values in rows below each other, each with its range, on one axis. */
+/** Plot with one row per value, each with its range, on a shared axis. */
 export interface RangePlot {
-  /** Name of the plot, a part of the file name. */
+  /** Name of the plot, part of the file name. */
   readonly name: string;
   readonly title: string;
   /** Label of the axis. */
   readonly axis: string;
   readonly scale: "linear" | "log";
-  /** Value of the vertical line that all rows are compared with. */
+  /** Value of the vertical reference line. */
   readonly reference: number;
-  /** Larger values are drawn at the edge, with their number. Default: all values are within the axis. */
+  /** Largest value on the axis; larger values are drawn at the edge, with their number. Default: no limit. */
   readonly most?: number | undefined;
   /** Meaning of filled and hollow marks, and of strokes. */
   readonly legend: string;
@@ -52,7 +52,7 @@ const axisOf = ({ scale, rows, reference, most = Number.POSITIVE_INFINITY }: Ran
   const all = rows.flatMap(({ low, high, value, limit }) => [low, high, value, limit ?? value]).concat(reference);
   const [from, to] = [Math.min(...all), Math.min(most, Math.max(...all))];
   if (scale === "log") {
-    const base = to / from > 8 ? 2 : Math.SQRT2; // at least a few lines
+    const base = to / from > 8 ? 2 : Math.SQRT2; // so that the axis has several grid lines
     return logAxis({ from: from / 1.1, to: to * 1.1, pixels: [left, right], base });
   }
   const room = to > from ? (to - from) / 20 : 1;
@@ -82,7 +82,7 @@ const rowSvg = (row: RangeRow, y: number, { at }: Axis, most: number): string =>
 /**
  * Draws rows of values with their ranges as an SVG.
  *
- * @throws Error for a plot without a row, and for values that its axis cannot show.
+ * @throws Error for a plot without rows, and for values that the axis cannot show.
  */
 export const formatRangePlot = (plot: RangePlot): string => {
   const { rows, title, axis, reference, legend, most = Number.POSITIVE_INFINITY } = plot;

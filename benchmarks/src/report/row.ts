@@ -8,14 +8,14 @@ export interface Row {
   readonly peer: string;
   readonly peerValue: number | null;
   readonly ratio: number | null;
-  /** Median absolute deviation and number of samples, in the row's unit. */
+  /** Median absolute deviation in the row's unit, followed by the number of samples. */
   readonly oursSpread?: number;
   readonly oursSamples?: number;
   readonly peerSpread?: number;
   readonly peerSamples?: number;
-  /** Minimum ratio required. */
+  /** Required minimum ratio. Absent: no requirement. */
   readonly target?: number;
-  /** Reason why a value is missing, or a restriction of the value. */
+  /** Reason why a value is missing, or a limitation of the value. */
   readonly note?: string;
 }
 

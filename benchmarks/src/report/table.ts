@@ -23,7 +23,7 @@ const cells = (row: Row): string[] => [
 /** Formats rows as a Markdown table with aligned columns: median ± median absolute deviation (samples). */
 export const formatTable = (rows: readonly Row[]): string => alignColumns([header, ...rows.map(cells)]);
 
-/** One sentence for every row that misses its target, or that could not be measured. */
+/** Returns one sentence for each row that misses its target or has no measurement. */
 export const shortfalls = (rows: readonly Row[]): string[] =>
   rows.flatMap(({ benchmark, peer, ratio, target, note }) => {
     if (target === undefined) return [];

@@ -15,7 +15,10 @@ const done = (accuracy: number, bits: number): Outcome => ({
   ...(bits === 0 ? { testAccuracy: accuracy / 100 } : { bitsPerByte: bits }),
 });
 
-/** All tries are equally good, except that above the middle rate the second value is better, by the rate. */
+/**
+ * Returns search results in which all tries are equally good, with one exception: with the second value of the other
+ * option, rates above the middle rate are better the higher they are.
+ */
 const searched = (): Results => {
   const outcomeOf = (run: SearchRun): Outcome => {
     const { second, peak } = run.setting;

@@ -8,10 +8,10 @@ import { chooseSetting, jobOf, searchName, type Setting } from "./search-plan.ts
 import { type Task, tasks } from "./tasks.ts";
 
 export const ladderName = "second-order";
-/** Minimum number of seeds for a claim. */
+/** Minimum number of seeds to claim that a method reaches the target. */
 export const minSeeds = 3;
 
-/** A task trained by a method for one of its horizons. */
+/** Training run of a task by a method, for one of the task's horizons. */
 export interface LadderRun extends Run {
   readonly task: Task;
   readonly method: Method;
@@ -20,24 +20,24 @@ export interface LadderRun extends Run {
   readonly seed: number;
 }
 
-/** All seeds of one length of a run. */
+/** All seeds of a method on a task with the same number of steps. */
 export interface Rung {
   readonly steps: number;
   readonly runs: readonly LadderRun[];
-  /** Quality over the seeds that are done. */
+  /** Quality over the finished seeds. */
   readonly quality: Quality | undefined;
-  /** Result of the rung; `missed` also if the first seed is so far off that no other seeds are run. */
+  /** Result of the rung. Also `missed` if the first seed is so far from the target that the other seeds are skipped. */
   readonly standing: "reached" | "missed" | "not run";
 }
 
-/** Difference between a target and a quality, in the target's unit; below 0 if the quality is better. */
+/** Returns the distance from a quality to the target, in the target's unit; negative if the quality is better. */
 const shortBy = ({ target }: Task, { mean }: Pick<Quality, "mean">): number =>
   target.unit === "%" ? target.value - mean : mean - target.value;
 
 const lackOf = (task: Task, method: Method, quick: boolean): string =>
   `its setting has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${task.name}/${method.name}`;
 
-/** Result of a length: by all its seeds, or by the first seed alone if it misses the target by far. */
+/** Evaluates a rung by all its seeds, or by the first seed alone if that seed misses the target by far. */
 const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
   const outcomes = runs.map((run) => own(run)?.outcome);
   const { steps } = runs[0]!;
@@ -56,7 +56,7 @@ const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
   };
 };
 
-/** The rungs of a method, shortest first, up to the first rung that reaches the target or is not run. */
+/** Returns the rungs of a method, shortest first, up to the first rung that reaches the target or is not run. */
 const rungsOf = (task: Task, method: Method, { quick, seeds, resultsOf }: PlanOptions, own: ResultOf): Rung[] => {
   const searched = resultsOf(searchName);
   const choice = chooseSetting(task, method, quick, (run) => resultOf(searched, run));
@@ -88,12 +88,12 @@ const rungsOf = (task: Task, method: Method, { quick, seeds, resultsOf }: PlanOp
   return rungs;
 };
 
-/** A method on a task: the rungs that were tried, and the rung that reached the target. */
+/** Rungs that a method tried on a task, and the rung that reached the target. */
 export interface Climb {
   readonly task: Task;
   readonly method: Method;
   readonly rungs: readonly Rung[];
-  /** The shortest run with a mean over the seeds that reaches the target. */
+  /** Shortest rung whose mean over the seeds reaches the target. Undefined: no rung reached it yet. */
   readonly reached: Rung | undefined;
 }
 
@@ -104,7 +104,7 @@ const climb = (task: Task, method: Method, rungs: readonly Rung[]): Climb => ({
   reached: rungs.find(({ standing }) => standing === "reached"),
 });
 
-/** The next runs to make, and all runs before them. The first seed of a length is made before the others. */
+/** Plans the next runs, and all runs before. The first seed of each rung runs before the other seeds. */
 export const planLadder = (options: PlanOptions): LadderRun[] => {
   const results = options.resultsOf(ladderName);
   const own: ResultOf = (run) => resultOf(results, run);
@@ -119,7 +119,7 @@ export const planLadder = (options: PlanOptions): LadderRun[] => {
   );
 };
 
-/** The climbs that planned runs belong to. */
+/** Groups planned runs into climbs, one per task and method. */
 export const climbsIn = (runs: readonly LadderRun[], own: ResultOf): Climb[] =>
   [...Map.groupBy(runs, ({ task, method }) => `${task.name}/${method.name}`).values()].map((all) =>
     climb(

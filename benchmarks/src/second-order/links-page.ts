@@ -12,7 +12,7 @@ import type { Stage } from "./stages.ts";
 
 type OutcomeOf = (run: LinksRun) => Outcome | undefined;
 
-/** Stages as in the papers' tables. */
+/** Columns of the stage table, in the papers' order. */
 const stageColumns: readonly (readonly [title: string, ...stages: readonly Stage[]])[] = [
   ["factors", "factors"],
   ["they travel", "factorCommunication"],
@@ -34,13 +34,13 @@ const header = [
   "note",
 ];
 
-/** Runs of a form on one network, number of ranks and model: timed, and traced. */
+/** Timed and traced run of a form on one network, number of ranks and model. */
 interface FormRuns {
   readonly timed: LinksRun;
   readonly traced: LinksRun | undefined;
 }
 
-/** All forms on one network, number of ranks and model. */
+/** Runs of all forms on one network, number of ranks and model. */
 interface Place {
   readonly title: string;
   readonly forms: readonly FormRuns[];
@@ -48,7 +48,7 @@ interface Place {
 
 const placesOf = (runs: readonly LinksRun[], outcomeOf: OutcomeOf): Place[] =>
   [...Map.groupBy(runs, ({ network, ranks, model }) => `${network.title}, ${ranks} ranks: ${model.title}`)]
-    .filter(([, own]) => own.some((run) => outcomeOf(run) !== undefined)) // leave out tables without values
+    .filter(([, own]) => own.some((run) => outcomeOf(run) !== undefined)) // omit tables without values
     .map(([title, own]) => ({
       title,
       forms: own
@@ -75,7 +75,7 @@ const stageCells = (traced: Figures | undefined): string[] => {
   });
 };
 
-/** Whether measurements choose the run's form. */
+/** Whether the run chooses its form from measurements. */
 const isChosen = ({ method }: LinksRun): boolean => method.optimizer["form"] === "auto";
 
 const cellsOf = ({ timed, traced }: FormRuns, base: Figures | undefined, outcomeOf: OutcomeOf): string[] => {
@@ -122,8 +122,7 @@ const plotOf = ({ title, forms }: Place, base: Figures, outcomeOf: OutcomeOf): R
         {
           label: timed.method.name,
           value: relative(stepSeconds.median),
-          // A spread as large as the median would extend to a time of zero; a tenth of the median is low enough for the
-          // plot.
+          // A spread as large as the median would extend to a time of zero, so the range ends at a tenth of the median.
           low: relative(Math.max(stepSeconds.median - stepSeconds.mad, stepSeconds.median / 10)),
           high: relative(stepSeconds.median + stepSeconds.mad),
           solid: !isChosen(timed),
@@ -134,7 +133,7 @@ const plotOf = ({ title, forms }: Place, base: Figures, outcomeOf: OutcomeOf): R
   };
 };
 
-/** A sentence that summarizes a table. */
+/** Returns a sentence that summarizes a table. */
 const linksSentence = ({ forms }: Place, outcomeOf: OutcomeOf): string => {
   const done = forms.flatMap(({ timed }) => {
     const figures = doneOf(outcomeOf(timed));
@@ -154,7 +153,7 @@ const linksSentence = ({ forms }: Place, outcomeOf: OutcomeOf): string => {
   return `Fastest is ${best.name} with ${milliseconds(medianOf(best))} ms per step, slowest ${worst.name} with ${milliseconds(medianOf(worst))} ms${chose}.`;
 };
 
-/** A page with the paper's claims, then a table per network, number of ranks and model. */
+/** Returns a page with the paper's claims, then a table per network, number of ranks and model. */
 export const linksPage = (runs: readonly LinksRun[], resultOf: ResultOf, draw: Draw): string => {
   const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);

@@ -5,7 +5,7 @@ import type { PlacedRun } from "../studies/orderings-section.ts";
 import type { PlanOptions } from "../studies/study.ts";
 import { stageRules } from "./stages.ts";
 
-/** A way to share K-FAC's work among ranks, or the optimizer that all others are compared with. */
+/** A form of K-FAC to time, or the baseline optimizer. */
 export interface LinksMethod {
   readonly name: string;
   readonly optimizer: JobFile;
@@ -20,17 +20,18 @@ interface LinksModel {
   readonly job: JobFile;
 }
 
-/** A model trained for a few steps by a form of K-FAC over an emulated network. */
+/** Short training run of a model with a form of K-FAC over an emulated network. */
 export interface LinksRun extends PlacedRun {
   readonly network: EmulatedNetwork;
   readonly model: LinksModel;
   readonly method: LinksMethod;
-  /** Timed, or traced to measure its stages. */
+  /** `timed`: measures step times. `traced`: measures the stages of a step. */
   readonly kind: "timed" | "traced";
 }
 
 /**
- * Options of K-FAC with all second-order work in each step, so that all stages are visible, as in the papers' tables.
+ * Returns K-FAC options with all second-order work in each step, so that all stages are visible, as in the papers'
+ * tables.
  */
 const kfac = (form: string, options: JobFile = {}): JobFile => ({
   kind: "kfac",
@@ -43,7 +44,7 @@ const kfac = (form: string, options: JobFile = {}): JobFile => ({
 });
 
 const planned: JobFile = { factorBuckets: { kind: "planned" } };
-/** A bucket larger than all factors of a model. */
+/** Bucket that is larger than all factors of any model. */
 const allInOne: JobFile = { kind: "fixed-size", bytes: 2 ** 30 };
 
 export const linksBaseline = "momentum";
@@ -52,7 +53,7 @@ export const linksMethods: readonly LinksMethod[] = [
   { name: linksBaseline, optimizer: { kind: "momentum" } },
   { name: "d", optimizer: kfac("d", planned), note: "each rank inverts all; messages planned" },
   { name: "mpd", optimizer: kfac("mpd"), note: "layers in turn; messages of 4 MiB" },
-  // With layers fixed to their ranks, only the messages differ.
+  // Layers are assigned to fixed ranks, so that only the messages differ.
   {
     name: "mpd-per-factor",
     optimizer: kfac("mpd", { factorBuckets: { kind: "per-factor" } }),
@@ -91,7 +92,7 @@ export const linksModels: readonly LinksModel[] = [
   },
 ];
 
-/** Networks: one fast enough that sharing second-order work pays, and one ten times slower. */
+/** Networks to emulate: one on which sharing second-order work should pay, and one ten times slower. */
 const linksNetworks = networks.filter(({ name }) => name === "10-gbps" || name === "1-gbps");
 const numbersOfRanks: readonly number[] = [2, 4];
 const lengths = { steps: 15, warmUpSteps: 3 } as const;
@@ -135,7 +136,7 @@ const runOf = (
   };
 };
 
-/** Every network, number of ranks, model and form. Runs that are compared follow one another. */
+/** Plans every network, number of ranks, model and form. Runs that are compared with each other are adjacent. */
 export const planLinks = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): LinksRun[] =>
   linksNetworks.flatMap((network) =>
     numbersOfRanks.flatMap((ranks) =>

@@ -7,14 +7,17 @@ export interface Method {
   readonly optimizer: JobFile;
   /** Middle of the searched learning rates, by task name. */
   readonly peaks: Readonly<Record<string, number>>;
-  /** Option that is searched in addition to the learning rate, and its two values. */
+  /** Option that is searched in addition to the learning rate, with its two values. */
   readonly second: { readonly option: string; readonly values: readonly [number | string, number | string] };
   readonly note?: string;
-  /** Whether the method is for larger batches than these, so that only its steps are timed. */
+  /**
+   * Whether only step times are measured, because the method needs larger batches than these tasks have. Default:
+   * false.
+   */
   readonly onlyTimed?: boolean;
 }
 
-/** Name of the method that all others are compared with. */
+/** Name of the method that all other methods are compared with. */
 export const baseline = "momentum";
 
 const rates = (cnn: number, gpt: number, resnet: number): Method["peaks"] => ({
@@ -25,7 +28,7 @@ const rates = (cnn: number, gpt: number, resnet: number): Method["peaks"] => ({
 const likeMomentum = rates(0.1, 0.3, 0.1);
 const likeAdam = rates(0.002, 0.004, 0.003);
 const damping: Method["second"] = { option: "damping", values: [0.3, 0.03] };
-/** Scales updates to the norm of the gradient, so that a learning rate has the same meaning as with momentum. */
+/** Scales updates to the gradient norm, so that learning rates are comparable with momentum. */
 const asLong: JobFile = { size: "gradient-norm" };
 
 export const methods: readonly Method[] = [
@@ -45,7 +48,8 @@ export const methods: readonly Method[] = [
     name: "eva",
     optimizer: { kind: "eva", ...asLong },
     peaks: likeMomentum,
-    // Products of two small means: on a GPT with a thousand positions per batch, a damping of 0.03 dominates the sum.
+    // The sum contains products of two small means. On a GPT with a thousand positions per batch, a damping of 0.03
+    // would dominate the sum.
     second: { option: "damping", values: [0.03, 0.00003] },
   },
   { name: "eva-f", optimizer: { kind: "eva-f", ...asLong }, peaks: likeMomentum, second: damping },

@@ -12,7 +12,7 @@ import { secondOrderTimes } from "./times.ts";
 const targetOf = ({ target }: Task): string =>
   target.unit === "%" ? `${target.value} % right` : `${target.value} bits per byte`;
 
-/** Seconds of a step, mean over a cycle of refreshes, by task and method; undefined if not measured. */
+/** Returns mean seconds per step over a cycle of refreshes, by task and method; undefined if not measured. */
 export type StepSecondsOf = (climb: Climb) => number | undefined;
 
 const numberOf = (task: Task, value: number): string => value.toFixed(task.target.unit === "%" ? 2 : 3);
@@ -23,7 +23,7 @@ const figuresIn = (rung: Rung | undefined, resultOf: ResultOf): Figures[] =>
     return outcome?.kind === "done" ? [outcome] : [];
   });
 
-/** Result of a climb, compared with that of the baseline. */
+/** Result of a climb, compared with the baseline's. */
 interface Standing {
   readonly climb: Climb;
   readonly steps: number | undefined;
@@ -50,11 +50,11 @@ const standingsOf = (climbs: readonly Climb[], secondsOf: StepSecondsOf): Standi
   }));
 };
 
-/** Whether a climb has neither reached the target nor tried the longest length. */
+/** Whether a climb may continue: it has not reached the target, and the longest run length has not been tried. */
 const isUnfinished = ({ rungs, reached, task }: Climb): boolean =>
   reached === undefined && (rungs.at(-1)?.standing !== "missed" || rungs.at(-1)?.steps !== task.horizons.at(-1));
 
-/** Number of steps to the target as text, or a lower bound if the target is not reached. */
+/** Returns the number of steps to the target as text, or a lower bound if the target is not reached. */
 const stepsText = (climb: Climb): string => {
   if (climb.reached !== undefined) return `${climb.reached.steps}`;
   const missed = climb.rungs.findLast(({ standing }) => standing === "missed");
@@ -62,7 +62,7 @@ const stepsText = (climb: Climb): string => {
   return `more than ${missed.steps}${isUnfinished(climb) ? ", not finished" : ""}`;
 };
 
-/** Formats a rung that was tried, with the final quality of its seeds. */
+/** Formats a rung with the mean quality of its seeds. */
 const formatRung = (task: Task, { steps, quality, standing, runs }: Rung): string => {
   if (quality === undefined) return `${steps}: ${standing === "not run" ? "not run" : "diverged"}`;
   const seeds = runs.length < minSeeds ? ", 1 seed" : "";
@@ -112,7 +112,7 @@ const plotOf = (task: Task, standings: readonly Standing[]): RangePlot | undefin
       {
         label: climb.method.name,
         value: stepsRatio,
-        // The shortest sufficient length is between the longest rung that missed and the rung that reached the target.
+        // The minimum number of steps is between the longest rung that missed and the rung that reached the target.
         low: (stepsRatio * before) / steps,
         high: stepsRatio,
         solid: stepsRatio <= 0.7,
@@ -135,7 +135,7 @@ const plotOf = (task: Task, standings: readonly Standing[]): RangePlot | undefin
 
 const names = (some: readonly Standing[]): string => some.map(({ climb }) => climb.method.name).join(", ");
 
-/** Three sentences that summarize a task. */
+/** Returns three sentences that summarize a task. */
 const sentencesOf = (task: Task, standings: readonly Standing[]): string => {
   const others = standings.filter(({ climb }) => climb.method.name !== baseline && climb.rungs.length > 0);
   const base = standings.find(({ climb }) => climb.method.name === baseline);
@@ -160,7 +160,7 @@ const sentencesOf = (task: Task, standings: readonly Standing[]): string => {
   ].join("\n");
 };
 
-/** Step times from the study of step times: mean over a cycle, refreshes included. */
+/** Reads mean step times over a cycle, including refreshes, from results of the study of step times. */
 const stepSecondsIn = (times: Results): StepSecondsOf => {
   const timed = planTimes({ quick: false, seeds: [1] }).filter(({ kind, ranks }) => kind === "timed" && ranks === 1);
   return ({ task, method }) => {
@@ -170,7 +170,7 @@ const stepSecondsIn = (times: Results): StepSecondsOf => {
   };
 };
 
-/** A page with a plot, three sentences and a table per task. */
+/** Returns a page with a plot, three sentences and a table per task. */
 export const ladderPage: Study<LadderRun>["page"] = (runs, resultOf, draw, resultsOf) => {
   const secondsOf = stepSecondsIn(resultsOf(secondOrderTimes.name));
   const climbs = climbsIn(runs, resultOf);

@@ -9,26 +9,26 @@ import { rateOf, type Task, tasks } from "./tasks.ts";
 
 export const searchName = "second-order-search";
 
-/** Hyperparameters of a method, as the search varies them. */
+/** Hyperparameters of a method that the search varies. */
 export interface Setting {
   readonly peak: number;
   readonly second: number | string;
 }
 
-/** A task trained by a method with one setting, judged by samples held out from training. */
+/** Training run of a task by a method with one setting, evaluated on samples held out from training. */
 export interface SearchRun extends Run {
   readonly task: Task;
   readonly method: Method;
   readonly setting: Setting;
 }
 
-/** Learning rates relative to the middle, each tried with both values of the other option. */
+/** Learning rates relative to the middle rate, each tried with both values of the other option. */
 const factors: readonly number[] = [1 / 3, 1, 3];
 export const validationFraction = 0.1;
-/** A seed that no later run of a method uses. */
+/** Seed of the search, which no later run of a method uses. */
 const searchSeed = 101;
 
-/** The job of a task by a method with a setting, for `steps` steps. */
+/** Returns the job that trains a task by a method with a setting, for `steps` steps. */
 export const jobOf = (task: Task, method: Method, { peak, second }: Setting, steps: number): JobFile =>
   layJobs(task.job, {
     steps,
@@ -52,7 +52,7 @@ const tryOf = (task: Task, method: Method, { peak, second }: Setting, quick: boo
   };
 };
 
-/** The first tries of a method on a task. */
+/** Returns the first tries of a method on a task. */
 const gridOf = (task: Task, method: Method, quick: boolean): SearchRun[] =>
   method.second.values
     .slice(0, quick ? 1 : 2)
@@ -63,8 +63,8 @@ const gridOf = (task: Task, method: Method, quick: boolean): SearchRun[] =>
     );
 
 /**
- * Rates on both sides of the best rate. If the best rate is at an edge of the first tries, both rates are beyond the
- * edge.
+ * Returns further rates to try: one on each side of the best rate, or two beyond the edge if the best rate is the
+ * lowest or highest of the first tries.
  */
 const around = (peak: number, middle: number): readonly number[] => {
   const between = Math.sqrt(3);
@@ -72,7 +72,10 @@ const around = (peak: number, middle: number): readonly number[] => {
   return peak > 2 * middle ? [peak * between, peak * 3] : [peak / between, peak * between];
 };
 
-/** Tries of a method on a task. Tries around the best first setting are known only after the first tries are done. */
+/**
+ * Returns the tries of a method on a task. Tries around the best first setting are added only after the first tries are
+ * done.
+ */
 export const triesOf = (task: Task, method: Method, quick: boolean, resultOf: ResultOf): SearchRun[] => {
   const grid = gridOf(task, method, quick);
   const tried = quick ? undefined : triedIn(grid, resultOf);
@@ -93,7 +96,7 @@ export const planSearch = ({ quick, resultsOf }: Pick<PlanOptions, "quick" | "re
   );
 };
 
-/** The tries of a method, and the best of them; undefined while a try is missing. */
+/** Returns the tries of a method and the best try, or undefined while a try is missing. */
 export const chooseSetting = (
   task: Task,
   method: Method,

@@ -3,7 +3,7 @@ import { ladderName, type LadderRun, minSeeds, planLadder } from "./ladder.ts";
 import { ladderPage } from "./page.ts";
 import { searchName } from "./search-plan.ts";
 
-/** Study of the steps and seconds that each optimizer needs to reach a target. */
+/** Study of the number of steps and seconds that each optimizer needs to reach a target. */
 export const secondOrder: Study<LadderRun> = {
   name: ladderName,
   title: "Steps and seconds to a target, by second-order optimizers",

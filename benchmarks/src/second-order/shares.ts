@@ -3,7 +3,7 @@ import type { Stage } from "./stages.ts";
 
 type StageSeconds = NonNullable<Figures["stageSeconds"]>;
 
-/** Columns of stages: a title, and the stages whose times the column adds. */
+/** Columns of stages: a title, and the stages whose times the column sums. */
 export const stageColumns: readonly (readonly [title: string, ...stages: readonly Stage[]])[] = [
   ["both passes", "passes"],
   ["statistics", "factors"],
@@ -21,7 +21,7 @@ export const secondsOfStages = (of: StageSeconds, stages: readonly string[]): nu
 
 export const shareHeader: readonly string[] = ["ms per step", ...stageColumns.map(([title]) => title)];
 
-/** Cells of a traced step: its time in milliseconds, and its stages in percent of the step. */
+/** Returns the cells of a traced step: its time in milliseconds, and each column's percentage of the step. */
 export const shareCells = (of: StageSeconds): string[] => {
   const whole = secondsOfStages(of, Object.keys(of));
   return [

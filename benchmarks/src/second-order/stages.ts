@@ -13,14 +13,14 @@ export type Stage =
   | "rest";
 
 /**
- * Stages of a step with second-order work, by the scopes of operators. Communication is all time that a rank's own
- * thread spends on messages: packing, starting, waiting and unpacking.
+ * Rules that assign operators to stages of a second-order step, by operator scope. Communication is all time that a
+ * rank's main thread spends on messages: packing, starting, waiting and unpacking.
  */
 export const stageRules: readonly (StageRule & { readonly stage: Stage })[] = [
   { stage: "factorCommunication", matches: "statistics-\\d" },
   { stage: "factors", matches: "statistics/" },
   { stage: "inverseCommunication", matches: "(inverses|bases)-\\d" },
-  // Bases of SOAP have no scope; no other update of a job has these two operators.
+  // The bases of SOAP have no scope, but no other update uses these two operators.
   { stage: "inverses", matches: "inverse/|^compute update (eigh|qr)\\b" },
   { stage: "preconditionedCommunication", matches: "(preconditioned|orthogonal)-\\d" },
   { stage: "precondition", matches: "precondition/" },

@@ -1,22 +1,22 @@
 import type { JobFile } from "../studies/job-file.ts";
 
-/** A model and data to learn, with the quality to reach. */
+/** Model and data to train on, with a target quality. */
 export interface Task {
   readonly name: string;
   readonly title: string;
   readonly job: JobFile;
-  /** Target: percent of right answers to reach, or bits per byte to come down to. */
+  /** Target quality: minimum percentage of correct answers, or maximum bits per byte. */
   readonly target: { readonly unit: "%" | "bits"; readonly value: number };
   /**
-   * Maximum distance of a first seed from the target. If the first seed misses the target by more, no other seeds are
-   * run, because their mean would not reach the target.
+   * Maximum distance of the first seed from the target. If the first seed misses the target by more, the other seeds
+   * are skipped, because the mean would not reach the target.
    */
   readonly near: number;
-  /** Lengths of runs in steps, each about 1.4 times the one before. The learning-rate schedule ends with the run. */
+  /** Run lengths in steps, each about 1.4 times the previous length. The learning-rate schedule ends with the run. */
   readonly horizons: readonly number[];
-  /** Steps of a run of the search: about the number that the faster half of the methods need. */
+  /** Number of steps of a search run: about the number that the faster half of the methods need. */
   readonly searchSteps: number;
-  /** Expected seconds of a step on one core, used only to estimate how long a study takes. */
+  /** Expected seconds per step on one core, used only to estimate how long a study takes. */
   readonly stepSeconds: number;
   /** Job options that override the job in a quick run, which shows only whether the job runs. */
   readonly quick: JobFile;
@@ -30,7 +30,10 @@ const common: JobFile = {
   compression: { kind: "identity" },
 };
 
-/** Learning-rate schedule: warm-up over `warmupSteps` to the searched peak, then decay to a fiftieth of the peak. */
+/**
+ * Returns the learning-rate schedule: warm-up over `warmupSteps` to the searched peak, then decay to a fiftieth of the
+ * peak.
+ */
 export const rateOf = (peak: number): JobFile => ({ peak, warmupSteps: 30, decay: "cosine", final: peak / 50 });
 
 export const tasks: readonly Task[] = [

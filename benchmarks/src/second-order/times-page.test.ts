@@ -10,7 +10,10 @@ const runs = planTimes({ quick: false, seeds: [1] });
 
 const summary = (median: number, mad = 0): { median: number; mad: number; n: number } => ({ median, mad, n: 40 });
 
-/** Outcome with usual steps as long as a step of momentum, and a mean step of a cycle of `seconds`. */
+/**
+ * Returns an outcome whose median step is as long as a step of momentum, and whose mean step over a cycle takes
+ * `seconds`.
+ */
 const done = (seconds: number, peakMebibytes = 100): Extract<Outcome, { kind: "done" }> => ({
   kind: "done",
   testLoss: 1,

@@ -76,7 +76,7 @@ const missedOf = (all: readonly OverPlaces[]): ComparedRun[] =>
 
 const placeOf = ({ run: { task, ranks } }: ComparedRun): string => `${task.name} on ${ranks}`;
 
-/** Three sentences that summarize the page. */
+/** Returns three sentences that summarize the page. */
 const timesSentences = (all: readonly OverPlaces[], runs: readonly TimesRun[]): readonly [string, string, string] => {
   const judged = all.filter(({ method }) => method.most !== undefined);
   const others = all.filter(({ method }) => method.most === undefined);
@@ -152,7 +152,7 @@ const sharesSection = (places: readonly Place[], outcomeOf: OutcomeOf): string =
     : alignColumns([["place", "optimizer", ...shareHeader], ...rows]);
 };
 
-/** A page with a table for each task and number of ranks, and the times of the parts of steps. */
+/** Returns a page with a table per task and number of ranks, and the times of the parts of steps. */
 export const timesPage = (runs: readonly TimesRun[], resultOf: ResultOf, draw: Draw): string => {
   const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);

@@ -5,28 +5,28 @@ import { baseline, type Method, methods } from "./methods.ts";
 import { stageRules } from "./stages.ts";
 import { type Task, tasks } from "./tasks.ts";
 
-/** A method to time. */
+/** An optimizer whose step time is measured. */
 export interface TimedMethod {
   readonly name: string;
   readonly optimizer: Method["optimizer"];
   readonly peaks: Method["peaks"];
   readonly note?: string | undefined;
-  /** Maximum allowed time of a step relative to a step of momentum. Absent: no limit. */
+  /** Maximum allowed step time relative to momentum. Absent: no limit. */
   readonly most?: number | undefined;
-  /** Whether steps are traced in addition, to measure their parts. */
+  /** Whether an additional run traces steps, to measure their parts. */
   readonly isTraced: boolean;
 }
 
-/** A task trained for some steps by a method on some ranks. */
+/** Short training run of a task by a method on several ranks. */
 export interface TimesRun extends Run {
   readonly task: Task;
   readonly method: TimedMethod;
   readonly ranks: number;
-  /** Timed, or traced to measure its parts. */
+  /** `timed`: measures step times. `traced`: measures the parts of a step. */
   readonly kind: "timed" | "traced";
 }
 
-/** Required maximum time of a step, relative to a step of momentum. */
+/** Required maximum step times relative to momentum. */
 const wanted: Readonly<Record<string, number>> = {
   eva: 1.1,
   muon: 1.15,
@@ -59,7 +59,7 @@ const timed = ({ name, optimizer, peaks, second, note }: Method): TimedMethod =>
 });
 
 const kfac = methods.find(({ name }) => name === "kfac")!;
-/** K-FAC with other block sizes, because the cost of a refresh and of a step depends mostly on the blocks. */
+/** K-FAC with other block sizes, because the block size determines most of the cost of a refresh and of a step. */
 const blockings: readonly TimedMethod[] = [
   ["kfac-256", { blockSize: 256 }, "inverses in blocks of at most 256 rows, anew every 10 steps"] as const,
   ["kfac-whole", {}, "inverses of whole factors, anew every 10 steps"] as const,
@@ -68,21 +68,21 @@ const blockings: readonly TimedMethod[] = [
   return timed({ ...kfac, name, optimizer: { ...whole, ...size }, note });
 });
 
-/** Methods of the ladder, as defined there, and K-FAC with smaller blocks and with whole factors. */
+/** Methods of the ladder, and K-FAC with smaller blocks and with full factors. */
 export const timedMethods: readonly TimedMethod[] = [
   ...names.map((name) => timed(methods.find((method) => method.name === name)!)),
   ...blockings,
 ];
 
-/** Numbers of ranks, on two cores: one rank has a core of its own, four ranks share both cores. */
+/** Numbers of ranks, on two cores: one rank has a core for itself, four ranks share both cores. */
 export const numbersOfRanks: readonly number[] = [1, 4];
 
-/** Steps from one refresh to the next. */
+/** Number of steps from one refresh to the next. */
 export const cycle = 10;
 /** Expected step time relative to momentum, used only to estimate how long a study takes. */
 const expectedTimes: Readonly<Record<string, number>> = { shampoo: 15, "kfac-whole": 8, soap: 3, kfac: 2 };
 
-/** Steps of a run. A trace has twenty steps: one cycle of warm-up, and one cycle that counts. */
+/** Number of steps of a run. A traced run has twenty steps: one cycle of warm-up, and one measured cycle. */
 const lengths = {
   timed: { steps: 5 + 4 * cycle, warmUpSteps: 5 },
   traced: { steps: 2 * cycle, warmUpSteps: cycle },
@@ -104,7 +104,7 @@ const runOf = (
       steps,
       seed,
       optimizer: method.optimizer,
-      // The quality does not matter, but the loss must stay finite.
+      // A small rate, because the quality does not matter but the loss must stay finite.
       learningRate: { peak: method.peaks[task.name]! / 10 },
     }),
     core: true,
@@ -120,7 +120,7 @@ const runOf = (
   };
 };
 
-/** Every task, number of ranks and method. Runs that are compared follow one another. */
+/** Plans every task, number of ranks and method. Runs that are compared with each other are adjacent. */
 export const planTimes = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): TimesRun[] =>
   tasks.flatMap((task) =>
     numbersOfRanks.flatMap((ranks) =>

@@ -20,11 +20,14 @@ export const placesOf = (runs: readonly TimesRun[]): Place[] =>
 export interface ComparedRun {
   readonly run: TimesRun;
   readonly figures: Figures;
-  /** Mean seconds of a step over a cycle. */
+  /** Mean seconds per step over a cycle. */
   readonly seconds: Summary;
-  /** Time of a step relative to momentum, with the range by the deviations of both. */
+  /**
+   * Step time relative to momentum, with a range from the median absolute deviations of both. Undefined: momentum was
+   * not measured.
+   */
   readonly ratio: { readonly value: number; readonly low: number; readonly high: number } | undefined;
-  /** Memory relative to momentum. */
+  /** Peak memory relative to momentum. */
   readonly memoryRatio: number | undefined;
 }
 
@@ -36,7 +39,7 @@ const ratioOf = (own: Summary, base: Summary): NonNullable<ComparedRun["ratio"]>
   return { value, low: value / (1 + relativeDeviation), high: value * (1 + relativeDeviation) };
 };
 
-/** All timed runs of a task and number of ranks that have a result. */
+/** Compares all finished timed runs of a task and number of ranks with momentum. */
 export const compareWithMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): ComparedRun[] => {
   const timed = runs.filter(({ kind }) => kind === "timed");
   const baseRun = timed.find(({ method }) => method.name === baseline);
@@ -57,8 +60,8 @@ export const compareWithMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): Comp
 };
 
 /**
- * Whether a step is within the allowed time relative to momentum; `open` if no limit is set, or momentum is not
- * measured.
+ * Result of comparing a step time with the allowed time relative to momentum. `open`: no limit is set, or momentum was
+ * not measured.
  */
 export type Standing = "held" | "missed" | "open";
 
@@ -70,8 +73,8 @@ export interface OverPlaces {
   readonly method: TimedMethod;
   readonly comparedRuns: readonly ComparedRun[];
   /**
-   * Summary of the ratios. The ratio of one task and number of ranks also varies, but much less than ratios of
-   * different ones.
+   * Median, minimum and maximum of the step time ratios over tasks and numbers of ranks. Repeated measurements of one
+   * ratio vary much less than this range.
    */
   readonly middle: number;
   readonly least: number;

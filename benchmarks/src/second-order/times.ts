@@ -2,7 +2,7 @@ import type { Study } from "../studies/study.ts";
 import { timesPage } from "./times-page.ts";
 import { planTimes, type TimesRun } from "./times-plan.ts";
 
-/** Study of the time of a step of each optimizer, compared with a step of momentum. */
+/** Study of each optimizer's step time compared with momentum. */
 export const secondOrderTimes: Study<TimesRun> = {
   name: "second-order-times",
   title: "Steps of second-order optimizers beside momentum",

@@ -1,15 +1,18 @@
 import { fitLink, formatLinkFile } from "@skein/collectives";
 import type { JobFile } from "../studies/job-file.ts";
 
-/** A network to emulate, with the rate and latency of every link of every rank, in each direction. */
+/** A network to emulate, with the bandwidth and latency of each rank's links, in each direction. */
 export interface EmulatedNetwork {
   readonly name: string;
   readonly title: string;
   readonly bytesPerSecond: number;
   readonly latencySeconds: number;
-  /** Number of steps that count after warm-up. Fewer if a step takes seconds, because noise is then small. */
+  /** Number of measured steps after warm-up. Fewer if a step takes seconds, because noise is then small. */
   readonly countedSteps: number;
-  /** Numbers of ranks to run. Two ranks have a core each for communication; four and eight do not. */
+  /**
+   * Numbers of ranks to run. With two ranks, each has a separate core for communication; with four and eight ranks it
+   * does not.
+   */
   readonly ranks: readonly number[];
   /** Numbers of ranks that claims depend on, limited by the cores of the available machines. */
   readonly coreRanks: readonly number[];
@@ -50,13 +53,14 @@ export const networks: readonly EmulatedNetwork[] = [
   },
 ];
 
-/** Latency of a message on loopback in addition to the emulated latency (docs/network-emulation.md). */
+/** Latency of a loopback message in addition to the emulated latency (docs/network-emulation.md). */
 const ownLatencySeconds = 150e-6;
-/** Time of a sum per byte, at 29 GB/s as `skein-train links` measures on this kind of machine. */
+/** Seconds per byte of a reduction, at 29 GB/s as `skein-train links` measures on this kind of machine. */
 const reduceSecondsPerByte = 1 / 29e9;
 
 /**
- * Job options for a network. Lossless coding is off, so that the number of bytes on the network is that of the method.
+ * Returns job options for a network. Lossless coding is off, so that the bytes on the network depend only on the
+ * method.
  */
 export const networkJob = ({ bytesPerSecond, latencySeconds }: EmulatedNetwork): JobFile => ({
   transport: "tcp",
@@ -65,7 +69,7 @@ export const networkJob = ({ bytesPerSecond, latencySeconds }: EmulatedNetwork):
 });
 
 /**
- * The link file by which algorithms are chosen, as a measurement of these links would produce it; identical bytes in
+ * Returns the link file for choosing algorithms, as a measurement of these links would produce it, but identical in
  * every run.
  */
 export const linkFileOf = ({ title, bytesPerSecond, latencySeconds }: EmulatedNetwork, ranks: number): string => {

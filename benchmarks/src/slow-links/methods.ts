@@ -1,25 +1,31 @@
 import type { JobFile } from "../studies/job-file.ts";
 
-/** A way to exchange gradients, in job-file options: when, in which messages, and how compressed. */
+/**
+ * Method to exchange gradients, in job-file options: when gradients are sent, in which messages, and how compressed.
+ */
 export interface Method {
   readonly name: string;
-  /** The setting of the convergence study with the compression, optimizer and learning rate to use. Default: dense. */
+  /** Setting of the convergence study that supplies compression, optimizer and learning rate. Default: dense. */
   readonly setting?: string;
-  /** Options for when and in which messages gradients are sent; no options that a setting has. */
+  /**
+   * Job options for when and in which messages gradients are sent. They do not overlap with the options of a setting.
+   */
   readonly job: JobFile;
-  /** Number of first steps that no median includes, for methods that choose a plan in these steps. */
+  /** Number of first steps excluded from medians, for methods that choose a plan in these steps. */
   readonly warmUpSteps?: number;
   /** Numbers of ranks to run the method with. Default: all. */
   readonly ranks?: readonly number[];
 }
 
-/** The method that others are compared with: all gradients in one message once all of them are ready. */
+/**
+ * Name of the method that all other methods are compared with: all gradients in one message after the backward pass.
+ */
 export const baseline = "bsp";
 
 const oneBucket: JobFile = { kind: "fixed-size", bytes: 2 ** 30 };
-/** Bucket size that gives even small models several buckets. */
+/** Bucket size that splits even small models into several buckets. */
 const buckets: JobFile = { kind: "fixed-size", bytes: 2 ** 19 };
-/** Settings of the convergence study, by name, which supply options, optimizer and learning rate. */
+/** Names of settings in the convergence study, which supply compression, optimizer and learning rate. */
 const compressed: readonly string[] = [
   "top-k",
   "random-k",
@@ -42,10 +48,10 @@ const compressed: readonly string[] = [
   "acp-sgd",
 ];
 
-/** Methods that are also run with other numbers of ranks than four. */
+/** Settings that are run with all numbers of ranks; other settings run with four ranks only. */
 const ofAllSizes = new Set(["top-k", "g-top-k", "agoq", "power-sgd", "acp-sgd"]);
 
-/** Every method of this study. A key or kind that the trainer does not know becomes a row with its error. */
+/** All methods of this study. A key or kind that the trainer does not know becomes a row with its error. */
 export const methods: readonly Method[] = [
   { name: baseline, job: { overlap: "none", buckets: oneBucket } },
   { name: "bsp-per-tensor", job: { overlap: "none", buckets: { kind: "per-tensor" } } },

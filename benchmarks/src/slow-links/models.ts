@@ -1,19 +1,19 @@
 import type { JobFile } from "../studies/job-file.ts";
 
-/** A model to time; the quality that it reaches does not matter. */
+/** A model whose step is timed; the quality that it reaches is irrelevant. */
 export interface SpeedModel {
   readonly name: string;
   readonly title: string;
-  /** Samples per step and rank. */
+  /** Number of samples per step and rank. */
   readonly batchPerRank: number;
   readonly job: JobFile;
-  /** Name of the narrower model of the convergence study that supplies the settings and their results. */
+  /** Name of the narrower model in the convergence study whose settings and results are used. */
   readonly validatedAs: string;
 }
 
 const digits: JobFile = { kind: "mnist", trainSamples: 4096, testSamples: 200 };
 
-/** Models from mostly computing to mostly communication. */
+/** Models in order, from compute-bound to communication-bound. */
 export const speedModels: readonly SpeedModel[] = [
   {
     name: "resnet",

@@ -28,7 +28,7 @@ const done = (seconds: number): Extract<Outcome, { kind: "done" }> => ({
 });
 
 /**
- * The search has chosen the highest rate everywhere. All methods reached the quality of dense training, except
+ * Results of a search that chose the highest rate everywhere. All methods reached the quality of dense training, except
  * random-k.
  */
 const searched = madeResults(planSearch({ quick: false }), ({ factor }) => ({ ...done(1), testAccuracy: factor / 10 }));

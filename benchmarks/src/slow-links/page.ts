@@ -34,7 +34,10 @@ const standings: Readonly<Record<SlowLinksRun["standing"], string>> = {
   "not run": "not validated",
 };
 
-/** Shortened error of the trainer: a method that needs the whole gradient before its first update. */
+/**
+ * Returns the note for a run whose method cannot overlap with the forward pass, because clipping needs all gradients
+ * before the first update.
+ */
 const noteOf = ({ job }: SlowLinksRun): string =>
   job["overlap"] === "dear" && job["clipNorm"] !== undefined
     ? "clips by the norm of all gradients: nothing is hidden behind the forward pass"
@@ -80,7 +83,7 @@ const plotOf = (
     if (outcome?.kind !== "done") return [];
     const { stepSeconds, bytesSentPerStep } = outcome;
     const times = (seconds: number): number => base.stepSeconds.median / seconds;
-    // A spread as large as the median would extend to a time of zero; a tenth of the median is low enough for the plot.
+    // A spread as large as the median would extend to a time of zero, so the range ends at a tenth of the median.
     const least = Math.max(stepSeconds.median - stepSeconds.mad, stepSeconds.median / 10);
     return [
       {
@@ -106,15 +109,15 @@ const plotOf = (
   };
 };
 
-/** A page with a table per network, number of ranks and model. */
+/** Returns a page with a table per network, number of ranks and model. */
 export const slowLinksPage = (runs: readonly SlowLinksRun[], resultOf: ResultOf, draw: Draw): string => {
-  // Look up each result only once, because a result is found by the hash of its job.
+  // Look up each result only once, because the look-up hashes the job.
   const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);
   const groups = [
     ...Map.groupBy(runs, ({ network, ranks, model }) => `${network.title}, ${ranks} ranks: ${model.title}`),
   ].filter(
-    ([, own]) => own.some((run) => outcomeOf(run) !== undefined), // leave out tables without values
+    ([, own]) => own.some((run) => outcomeOf(run) !== undefined), // omit tables without values
   );
   const section = ([title, own]: (typeof groups)[number]): string => {
     const baseRun = own.find(({ method }) => method.name === baseline);

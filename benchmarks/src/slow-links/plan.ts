@@ -6,19 +6,17 @@ import { type Method, methods } from "./methods.ts";
 import { type SpeedModel, speedModels } from "./models.ts";
 import { type Validated, validatedBy } from "./validated.ts";
 
-/** A model trained for a few steps by a method over an emulated network. */
+/** Short training run of a model with an exchange method over an emulated network. */
 export interface SlowLinksRun extends Run {
   readonly network: EmulatedNetwork;
   readonly ranks: number;
   readonly model: SpeedModel;
   readonly method: Method;
-  /**
-   * Result of the method's setting in the convergence study. A claim depends only on methods that are dense or hold.
-   */
+  /** Result of the method's setting in the convergence study. Claims depend only on runs with `dense` or `holds`. */
   readonly standing: Validated["standing"];
 }
 
-/** Whether claims may use the run's speed: the method reaches the quality of dense training. */
+/** Whether claims may use the run's speed, because the method reaches the quality of dense training. */
 export const isClaimed = ({ standing }: SlowLinksRun): boolean => standing === "dense" || standing === "holds";
 
 const defaultWarmUp = 5;
@@ -30,7 +28,7 @@ const stepsOf = (
 ): { readonly steps: number; readonly warmUpSteps: number } =>
   quick ? { steps: 4, warmUpSteps: 1 } : { steps: warmUpSteps + countedSteps, warmUpSteps };
 
-/** Every network, number of ranks, model and method. */
+/** Plans every network, number of ranks, model and method. */
 export const planSlowLinks = (options: PlanOptions): SlowLinksRun[] => {
   const { quick, seeds } = options;
   const validated = validatedBy(options);

@@ -28,7 +28,7 @@ const waitSentence = (base: Figures | undefined): string => {
 };
 
 /**
- * Three sentences that summarize a table. Methods that did not hold their margin in the convergence study are left out.
+ * Returns three sentences that summarize a table, without methods that missed their margin in the convergence study.
  */
 export const slowLinksSentences = (
   runs: readonly SlowLinksRun[],

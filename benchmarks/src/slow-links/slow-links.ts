@@ -3,7 +3,7 @@ import type { Study } from "../studies/study.ts";
 import { slowLinksPage } from "./page.ts";
 import { planSlowLinks, type SlowLinksRun } from "./plan.ts";
 
-/** Study of the time of a step over slow networks, by method of exchange. */
+/** Study of step times over slow networks, by exchange method. */
 export const slowLinks: Study<SlowLinksRun> = {
   name: "slow-links",
   title: "Steps over emulated links",

@@ -8,10 +8,7 @@ import type { PlanOptions } from "../studies/study.ts";
 
 /** Result of the convergence study for a setting on a model. */
 export interface Validated {
-  /**
-   * Optimizer, learning rate, clipping and compression, as validated there, without the first steps in which the
-   * compression sends more.
-   */
+  /** Optimizer, learning rate, clipping and compression of the setting, without the compression's warm-up. */
   readonly job: JobFile;
   readonly lacks: string | undefined;
   readonly standing: Entry["standing"];
@@ -19,16 +16,14 @@ export interface Validated {
   readonly core: boolean;
 }
 
-/**
- * Keys of a job that a setting determines. The other keys depend on the model, its data, and the exchange of gradients.
- */
+/** Job keys that a setting determines. The other keys depend on the model, its data, and the exchange method. */
 const settingKeys = ["optimizer", "learningRate", "clipNorm", "compression"] as const;
 
-/** A compression after its warm-up, because a few steps would otherwise time only the warm-up. */
+/** Returns a compression without its warm-up, because a few steps would otherwise time only the warm-up. */
 const steady = ({ warmupSteps: _, densityWarmup: __, ...compression }: JobFile): JobFile => compression;
 
 /**
- * Looks up settings that the convergence study judges, and their results.
+ * Looks up settings and their results in the convergence study.
  *
  * @throws Error for a model or setting that the convergence study does not have.
  */

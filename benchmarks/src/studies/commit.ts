@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
 /**
- * Commit of the running code, 12 digits, with `-dirty` if files differ from the commit. Pages and results in docs,
- * which a study itself writes, are ignored in that comparison. `unknown` outside a checkout.
+ * Returns the commit of the running code, 12 digits, with `-dirty` if files outside docs differ from the commit.
+ * Studies write pages and results to docs, so differences there are ignored. `unknown` outside a checkout.
  */
 export const commitOfCode = (folder: string = root): string => {
   const git = (...args: string[]): string =>

@@ -21,7 +21,7 @@ test("a run takes as long as it did, else as runs like it did, else as expected"
     addResult(results, result);
   const of = (...names: string[]): number => estimateSeconds(names.map(run), results);
   expect(of("a/x")).toBe(10);
-  expect(of("a/z")).toBe(10); // the failed run replaced a/y, and does not show how long a run takes
+  expect(of("a/z")).toBe(10); // the failed take replaced a/y's earlier take, and does not count
   expect(of("b/x")).toBe(100);
   expect(of("a/x", "b/x", "ab/z")).toBe(610);
 });

@@ -3,8 +3,8 @@ import type { Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
 
 /**
- * Estimates how long runs take one after the other: by earlier takes of each run, or by similar runs, or by the
- * expected seconds.
+ * Estimates the seconds of runs that follow one another: from earlier takes of each run, otherwise from similar runs,
+ * otherwise from the expected seconds.
  */
 export const estimateSeconds = (runs: readonly Run[], results: Results): number => {
   const made = [...results.values()].flat().filter(({ outcome }) => outcome.kind === "done");
@@ -24,7 +24,7 @@ export const estimateSeconds = (runs: readonly Run[], results: Results): number 
   }, 0);
 };
 
-/** 5400 → "1.5 h". */
+/** Formats a duration with the largest fitting unit: 5400 → "1.5 h". */
 export const formatDuration = (seconds: number): string =>
   seconds >= 3600
     ? `${(seconds / 3600).toFixed(1)} h`

@@ -1,25 +1,24 @@
 import { mean } from "@skein/measuring";
-/** Statistics on the tokens of expert layers, means over layers and steps. */
+/** Token statistics of expert layers, averaged over layers and steps. */
 export interface ExpertFigures {
-  /** Share of choices that were dropped for lack of capacity. */
+  /** Share of expert choices that were dropped for lack of capacity. */
   readonly droppedShare: number;
-  /** Number of tokens of the busiest expert over the mean of all experts. */
+  /** Number of tokens of the busiest expert / mean number of tokens per expert. */
   readonly imbalance: number;
   /**
-   * Entropy of the gate's distribution over experts, in nats; ln of the number of experts if the distribution is
-   * uniform.
+   * Entropy of the gate's distribution over experts, in nats. For a uniform distribution, ln of the number of experts.
    */
   readonly entropy: number;
 }
 
-/** Mean of each figure; undefined for an empty list. */
+/** Returns the mean of each figure, or undefined for an empty list. */
 export const meanFigures = (all: readonly ExpertFigures[]): ExpertFigures | undefined => {
   if (all.length === 0) return undefined;
   const meanOf = (name: keyof ExpertFigures): number => mean(all.map((figures) => figures[name]));
   return { droppedShare: meanOf("droppedShare"), imbalance: meanOf("imbalance"), entropy: meanOf("entropy") };
 };
 
-/** @param steps lines of `metrics.jsonl`. @returns undefined for a model without experts. */
+/** Computes the token statistics from lines of `metrics.jsonl`. @returns undefined for a model without experts. */
 export const expertFigures = (steps: readonly object[]): ExpertFigures | undefined => {
   const all: ExpertFigures[] = [];
   for (const step of steps) {

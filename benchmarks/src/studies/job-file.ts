@@ -1,6 +1,6 @@
 /**
- * Content of a skein-train job file. Only the trainer checks it: a job that the trainer refuses becomes a row with the
- * error.
+ * Content of a skein-train job file. Only the trainer validates it: a job that the trainer rejects becomes a row with
+ * the error.
  */
 export interface JobFile {
   readonly [key: string]: unknown;
@@ -21,8 +21,8 @@ const layJob = (below: JobFile, above: JobFile): JobFile => {
 };
 
 /**
- * Merges jobs, later ones with priority. An object with a `kind` replaces the object before; any other object is merged
- * key by key; an undefined key removes the value before. `epochs` replaces `steps`, and vice versa, as on the trainer's
+ * Merges jobs; later jobs take precedence. An object with a `kind` replaces the previous object, and other objects are
+ * merged key by key. An undefined value deletes the key. `epochs` replaces `steps`, and vice versa, as on the trainer's
  * command line.
  */
 export const layJobs = (base: JobFile, ...over: readonly JobFile[]): JobFile => over.reduce(layJob, base);

@@ -3,7 +3,7 @@ import type { Result } from "./results-file.ts";
 import { definitionOf, type Run } from "./run.ts";
 import { train } from "./trainer.ts";
 
-/** Makes a run. @returns the line of a results file. @throws Interrupted after SIGINT or SIGTERM. */
+/** Trains a run. @returns the line for the results file. @throws Interrupted after SIGINT or SIGTERM. */
 export const makeRun = async (run: Run, take: number, commit: string): Promise<Result> => {
   const began = performance.now();
   const outcome = await train(run);

@@ -9,14 +9,14 @@ import type { Draw } from "./study.ts";
 export interface Ordering {
   readonly claim: string;
   readonly source: string;
-  /** Names of methods. */
+  /** Names of the methods that the claim compares. */
   readonly faster: string;
   readonly slower: string;
-  /** Present if the claim is only that the method is not slower, so that equal times are enough. */
+  /** Present if the claim is only that the method is not slower, so that equal times support it. */
   readonly orEven?: true;
 }
 
-/** A run of a method with a model over a network with some ranks. */
+/** Run of a method with a model over a network on several ranks. */
 export interface PlacedRun extends Run {
   readonly network: { readonly title: string };
   readonly ranks: number;
@@ -24,33 +24,38 @@ export interface PlacedRun extends Run {
   readonly method: { readonly name: string };
 }
 
-/** Runs and results that judge pairs of methods. */
+/** Runs, results and claims to compare. */
 export interface JudgedRuns<Placed extends PlacedRun> {
   readonly runs: readonly Placed[];
   readonly outcomeOf: (run: Placed) => Outcome | undefined;
   readonly orderings: readonly Ordering[];
-  /** Whether comparisons with a run count. Default: all count. */
+  /** Whether comparisons with a run count for claims. Default: all count. */
   readonly isClaimed?: (run: Placed) => boolean;
 }
 
-/** Rule by which an ordering holds, as text of a page. */
+/** Rule for when an ordering holds, as text of a page. */
 export const orderingRule =
   "An ordering holds where the first is faster by more than 3 % and by more than both medians\nwaver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is.";
 
-/** Relative difference that counts as equal; the sum of both medians' deviations also counts as equal if larger. */
+/**
+ * Relative difference up to which times count as equal. If the sum of both runs' relative deviations is larger, that
+ * sum applies instead.
+ */
 const minDifference = 0.03;
 
 type Verdict = "holds" | "even" | "does not";
 
 interface Comparison {
-  /** Whether a claim may depend on the comparison: both methods are claimed. */
+  /** Whether the comparison counts for claims, because both methods do. */
   readonly counts: boolean;
-  /** Measured time of the slower method over that of the faster, as claimed. */
+  /** Median time of the method claimed to be slower / median time of the method claimed to be faster. */
   readonly ratio: number;
   readonly verdict: Verdict;
 }
 
-/** @param counts whether a claim may depend on the comparison. */
+/**
+ * Compares two outcomes; undefined unless both runs are done. @param counts whether the comparison counts for claims.
+ */
 const compare = (counts: boolean, faster: Outcome | undefined, slower: Outcome | undefined): Comparison | undefined => {
   if (faster?.kind !== "done" || slower?.kind !== "done") return undefined;
   const [quick, slow] = [faster.stepSeconds, slower.stepSeconds];
@@ -65,7 +70,10 @@ const compare = (counts: boolean, faster: Outcome | undefined, slower: Outcome |
 
 const marks: Readonly<Record<Verdict, string>> = { holds: "", even: " =", "does not": " ✗" };
 
-/** An ordering, its comparisons by network and number of ranks, and the comparisons that count. */
+/**
+ * An ordering with its comparisons: `places` contains all comparisons by network and number of ranks, `counted`
+ * contains the comparisons that count for claims.
+ */
 interface Measured {
   readonly ordering: Ordering;
   readonly places: readonly (readonly Comparison[])[];
@@ -75,7 +83,7 @@ interface Measured {
 const placesOf = <Placed extends PlacedRun>(runs: readonly Placed[]): Map<string, Placed[]> =>
   Map.groupBy(runs, ({ network, ranks }) => `${network.title}, ${ranks} ranks`);
 
-/** Measures every ordering with at least one comparison. */
+/** Compares the runs of each ordering. Orderings without a comparison are omitted. */
 const measure = <Placed extends PlacedRun>({
   runs,
   outcomeOf,
@@ -115,9 +123,7 @@ const tableOf = (measured: readonly Measured[], titles: readonly string[]): stri
   return alignColumns([["claim", "methods", ...titles, "holds / even / does not", "source"], ...rows]);
 };
 
-/**
- * Number of comparisons that support a claim: comparisons that hold, and equal ones if the claim allows equal times.
- */
+/** Returns the number of comparisons that support a claim, including equal times if the claim allows equal times. */
 const numFor = ({ ordering, counted }: Measured): number =>
   countOf(counted, "holds") + (ordering.orEven === true ? countOf(counted, "even") : 0);
 
@@ -157,8 +163,8 @@ const plotOf = (measured: readonly Measured[]): RangePlot => ({
 });
 
 /**
- * Section on the papers' claim for each pair of methods, compared with the measurements: a column per network and
- * number of ranks, with a ratio per model.
+ * Returns a section that compares the papers' claims with measurements: one row per pair of methods, a column per
+ * network and number of ranks, and in each cell a time ratio per model.
  */
 export const orderingsSection = <Placed extends PlacedRun>(judged: JudgedRuns<Placed>, draw: Draw): string => {
   const measured = measure(judged);

@@ -1,8 +1,9 @@
 import { type Summary, summarize } from "@skein/measuring";
 
 /**
- * Mean time of a step if steps differ and repeat: the mean over a cycle of the medians of equal steps, with the mean of
- * their deviations. A median of all steps would hide work that is done in one of ten steps.
+ * Computes the mean step time of a run whose steps repeat in cycles: takes the median over the steps at each position
+ * of the cycle, and averages the medians and their deviations over the cycle. A plain median would hide work that is
+ * done in only one of ten steps.
  *
  * @param seconds of consecutive steps. @param cycle number of steps after which the work of steps repeats.
  */

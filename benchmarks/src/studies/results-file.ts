@@ -4,41 +4,41 @@ import { median, type Summary } from "@skein/measuring";
 import type { Figures, Outcome } from "./outcome.ts";
 import { definitionOf, type Run } from "./run.ts";
 
-/** A line of a results file: the outcome of a run. */
+/** Line of a results file: the outcome of a run. */
 export interface Result {
   readonly name: string;
   readonly definition: string;
   /**
-   * Number of the take, for runs that are repeated because times differ from take to take; 0 or absent replaces earlier
-   * takes.
+   * Number of the take, for runs that are repeated because times vary between takes. 0 or absent: the result replaces
+   * earlier takes.
    */
   readonly take?: number;
-  /** Time when the run ended, in ISO 8601, and the machine. */
+  /** End time of the run in ISO 8601. */
   readonly at: string;
   readonly machine: string;
   /** Seed of the job, which determines weights and the order of samples. */
   readonly seed: number;
   /** Commit of the code that ran, with `-dirty` if files outside docs differed from the commit. */
   readonly commit: string;
-  /** Seconds of the whole process. */
+  /** Seconds of the whole process, including startup. */
   readonly seconds: number;
   readonly job: Run["job"];
   readonly outcome: Outcome;
 }
 
-/** The takes of each run with its current definition, by name and definition. */
+/** Takes of each run with the same definition, by name and definition. */
 export type Results = Map<string, readonly Result[]>;
 
 const keyOf = ({ name, definition }: Pick<Result, "name" | "definition">): string => `${name} ${definition}`;
 
-/** Adds a result to the takes of its run. A result with take 0 or without a take replaces them. */
+/** Adds a result to the takes of its run. A result with take 0 or without a take replaces the earlier takes. */
 export const addResult = (results: Results, result: Result): void => {
   const key = keyOf(result);
   const earlier = (result.take ?? 0) === 0 ? [] : (results.get(key) ?? []);
   results.set(key, [...earlier, result]);
 };
 
-/** Reads the results of a file. A line that an interruption truncated is skipped. */
+/** Reads the results of a file. Skips lines that an interruption truncated. */
 export const readResults = (path: string): Results => {
   const results: Results = new Map();
   if (!existsSync(path)) return results;
@@ -46,17 +46,20 @@ export const readResults = (path: string): Results => {
     try {
       addResult(results, JSON.parse(line) as Result);
     } catch {
-      // truncated: the run will be made again
+      // truncated line: its run will be repeated
     }
   }
   return results;
 };
 
-/** The takes of a run with its current definition. */
+/** Returns the takes of a run with its current definition. */
 export const takesOf = (results: Results, run: Run): readonly Result[] =>
   results.get(keyOf({ name: run.name, definition: definitionOf(run) })) ?? [];
 
-/** Median of medians. The spread is the larger of the deviation within one take and half the range of the takes. */
+/**
+ * Combines the times of several takes. The median is the median of medians. The deviation is the larger of the median
+ * deviation within a take and half the range of the medians.
+ */
 const together = (summaries: readonly Summary[]): Summary => {
   const medians = summaries.map((summary) => summary.median);
   const halfRange = (Math.max(...medians) - Math.min(...medians)) / 2;
@@ -67,7 +70,10 @@ const together = (summaries: readonly Summary[]): Summary => {
   };
 };
 
-/** The result of a run with its current definition: the last take, with the times of all successful takes combined. */
+/**
+ * Returns the result of a run with its current definition: the last take, with the times of all successful takes
+ * combined. Undefined if there is no take.
+ */
 export const resultOf = (results: Results, run: Run): Result | undefined => {
   const takes = takesOf(results, run);
   const last = takes.at(-1);
@@ -97,12 +103,13 @@ export const resultOf = (results: Results, run: Run): Result | undefined => {
 };
 
 /**
- * Whether a result is final: the run ended by itself. Runs that were refused, failed or took too long are tried again.
+ * Whether a result is final, because the run was done or diverged. Runs that were rejected, failed or took too long are
+ * repeated.
  */
 export const stands = (result: Result | undefined): boolean =>
   result?.outcome.kind === "done" || result?.outcome.kind === "diverged";
 
-/** Appends a line. Starts a new line first if the last line was truncated. */
+/** Appends a result as a line. Starts a new line first if the last line was truncated. */
 export const appendResult = (path: string, result: Result): void => {
   mkdirSync(dirname(path), { recursive: true });
   const cut = existsSync(path) && !/(^|\n)$/.test(readFileSync(path, "utf8"));

@@ -1,17 +1,17 @@
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 
-/** Command that starts an app of this repository. For the flag see `vitest.config.ts`. */
+/** Returns the command that starts an app of this repository. `vitest.config.ts` explains the flag. */
 export const programOf = (app: "trainer" | "profiler"): readonly string[] => [
   process.execPath,
   "--no-memory-protection-keys",
   fileURLToPath(new URL(`../../../apps/${app}/src/main.ts`, import.meta.url)),
 ];
 
-/** The study was interrupted during a run. */
+/** Error for a study that was interrupted during a run. */
 export class Interrupted extends Error {}
 
-/** Output of a program, and how the program ended. */
+/** Output of a program and its exit code. `code` is null if a signal ended the program. */
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
@@ -22,8 +22,8 @@ export interface Ended {
 /**
  * Runs a program in a folder.
  *
- * @param minutes time after which the program is asked to stop.
- * @throws Interrupted after SIGINT or SIGTERM, once the program has ended too.
+ * @param minutes time limit, after which the program receives a signal to stop.
+ * @throws Interrupted after SIGINT or SIGTERM, once the program has exited too.
  */
 export const runProgram = async (
   [program, ...args]: readonly string[],
@@ -32,7 +32,8 @@ export const runProgram = async (
 ): Promise<Ended> => {
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
-  // Not `once`, which would remove this listener and leave only execa's listener, which then ends this process too.
+  // `on` instead of `once`: `once` would remove this listener after the first signal and leave only execa's listener,
+  // which then ends this process too.
   process.on("SIGINT", stop).on("SIGTERM", stop);
   try {
     const ended = await execa(program!, args, {

@@ -35,8 +35,8 @@ interface DueRun<Planned> {
 }
 
 /**
- * Runs to make. Every run is made once before any run is repeated, so that a temporary disturbance of the machine
- * affects one take of each run.
+ * Returns the takes that are still missing. Every run gets one take before any run is repeated, so that a temporary
+ * load on the machine affects one take of each run.
  */
 const dueOf = <Planned extends Run>(
   selected: readonly Planned[],
@@ -74,7 +74,7 @@ const check = async (selected: readonly Run[]): Promise<number> => {
   return numRefused === 0 ? 0 : 1;
 };
 
-/** Runs a study of the command line. @returns the exit code. */
+/** Runs a study with command-line arguments. @returns the exit code. */
 export const runStudy = async <Planned extends Run>(
   study: Study<Planned>,
   args: readonly string[],
@@ -144,7 +144,7 @@ export const runStudy = async <Planned extends Run>(
         appendResult(path, result);
         addResult(results, result);
         process.stderr.write(`  ${formatProgress(result)} (${result.seconds.toFixed(0)} s)\n`);
-        write(); // write after each run, so that an interrupted study leaves a page of its results so far
+        write(); // write after each run, so that an interrupted study leaves a page with its results so far
       }
       if (study.isAdaptive !== true) break;
       runs = planned();

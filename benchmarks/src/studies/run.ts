@@ -4,16 +4,16 @@ import type { StageRule } from "./stage-times.ts";
 
 /** A training run of a study. */
 export interface Run {
-  /** Segments with slashes between them, such as `mnist-cnn/top-k/seed-1`. */
+  /** Name of the run, consisting of segments separated by slashes, such as `mnist-cnn/top-k/seed-1`. */
   readonly name: string;
   readonly job: JobFile;
-  /** Contents of files that the job names, by name; stored in the job's folder. */
+  /** Contents of files that the job refers to, by file name. They are written to the job's folder. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Whether a claim of the documents depends on the run. Other runs are made only with --all. */
+  /** Whether a claim in the documents depends on the run. Other runs are only part of a study with --all. */
   readonly core: boolean;
-  /** Number of first steps that no median includes: compilation, cold caches. */
+  /** Number of first steps excluded from medians, because of compilation and cold caches. */
   readonly warmUpSteps: number;
-  /** Number of steps after which the work of steps repeats, if steps differ. Default: all steps do the same work. */
+  /** Number of steps after which the work of steps repeats. Default: all steps do the same work. */
   readonly cycle?: number;
   /**
    * Stages of a step to time separately. The run is then traced, which takes additional time, and only its first twenty
@@ -22,14 +22,18 @@ export interface Run {
   readonly stages?: readonly StageRule[];
   /** Time limit in minutes, after which the run is stopped. */
   readonly minutes: number;
-  /** Expected seconds, and the prefix of names of similar runs, whose measured times replace the expectation. */
+  /**
+   * Expected seconds, and a name prefix. If runs whose names have this prefix were measured, their times replace the
+   * expectation.
+   */
   readonly expected: { readonly seconds: number; readonly prefix: string };
-  /** Reason why the run cannot be made yet, and the command to run first. Absent: the run can be made. */
+  /** Reason why the run cannot start yet, and the command to run first. Absent: the run can start. */
   readonly lacks?: string | undefined;
 }
 
 /**
- * Hash that separates runs of one name with different definitions, so that an old result does not count for a new job.
+ * Returns a hash of a run's definition, so that results of an old job with the same name do not count for the current
+ * job.
  */
 export const definitionOf = ({ job, files = {}, warmUpSteps, cycle, stages }: Run): string =>
   createHash("sha256")
@@ -40,8 +44,8 @@ export const definitionOf = ({ job, files = {}, warmUpSteps, cycle, stages }: Ru
 const begins = (segment: string, word: string): boolean => segment === word || segment.startsWith(`${word}-`);
 
 /**
- * Whether one of `patterns` selects a run: all words of the pattern, separated by slashes, must begin segments of the
- * name. An empty list selects all runs.
+ * Whether one of `patterns` selects a run. A pattern consists of words separated by slashes. Each word must equal a
+ * segment of the run's name, or begin a segment in which "-" follows the word. An empty list selects all runs.
  */
 export const isSelected = ({ name }: Pick<Run, "name">, patterns: readonly string[]): boolean =>
   patterns.length === 0 ||

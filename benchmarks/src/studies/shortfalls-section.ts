@@ -3,7 +3,7 @@ import type { Run } from "./run.ts";
 
 type OutcomeOf<Planned> = (run: Planned) => Outcome | undefined;
 
-/** Returns a line for each run that was made and did not succeed. */
+/** Returns a line for each run that ended without success. */
 export const unsuccessfulRuns = <Planned extends Run>(
   runs: readonly Planned[],
   outcomeOf: OutcomeOf<Planned>,
@@ -15,7 +15,7 @@ export const unsuccessfulRuns = <Planned extends Run>(
       : [`- ${run.name}: ${outcome.kind}: ${outcome.reason}.`];
   });
 
-/** Formats the section of shortfalls: the given lines, and the number of runs that were not made. */
+/** Formats the section on shortfalls: the given lines, and the number of runs without a result. */
 export const shortfallsSection = <Planned extends Run>(
   lines: readonly string[],
   runs: readonly Planned[],

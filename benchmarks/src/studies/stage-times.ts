@@ -3,35 +3,38 @@ import { readFileSync } from "node:fs";
 /** Rule that assigns spans to a stage of a step. */
 export interface StageRule {
   readonly stage: string;
-  /** A regular expression of track, phase, operator and scope, separated by spaces: `compute update cholesky a/b`. */
+  /**
+   * Regular expression for the span's track, phase, operator and scope, separated by spaces: `compute update cholesky
+   * a/b`.
+   */
   readonly matches: string;
 }
 
-/** A span in a trace. */
+/** Complete event (`ph` is "X") of a Chrome trace. */
 interface SpanEvent {
   readonly name: string;
   readonly cat: string;
   readonly ph: string;
-  /** Rank. */
+  /** Rank number. */
   readonly pid: number;
-  /** Start in microseconds; `dur` is in microseconds too. */
+  /** Start in microseconds. `dur` is the duration in microseconds. */
   readonly ts: number;
   readonly dur: number;
   readonly args?: { readonly phase?: string; readonly operator?: string; readonly scope?: string };
 }
 
-/** Stage of spans that no rule matches, and of time that no span covers. */
+/** Name of the stage for spans that no rule matches, and for time that no span covers. */
 const restOfStep = "rest";
 
 /**
- * Tracks of a rank's own thread, whose spans never overlap. Collectives in progress at the same time are on other
- * tracks.
+ * Tracks of a rank's main thread, whose spans never overlap except by nesting. Collectives that run concurrently are on
+ * other tracks.
  */
 const ownTracks: ReadonlySet<string> = new Set(["compute", "waiting", "host", "data"]);
 
 const endOf = ({ ts, dur }: SpanEvent): number => ts + dur;
 
-/** Spans that are not within another span. */
+/** Returns the spans that are not nested in another span. */
 const outermost = (spans: readonly SpanEvent[]): SpanEvent[] => {
   const outer: SpanEvent[] = [];
   for (const span of spans.toSorted((a, b) => a.ts - b.ts || b.dur - a.dur))
@@ -39,7 +42,9 @@ const outermost = (spans: readonly SpanEvent[]): SpanEvent[] => {
   return outer;
 };
 
-/** Seconds of each stage of a rank's step. The sum is the time of the step without compilation. */
+/**
+ * Returns the seconds of each stage of a rank's step. The stages add up to the time of the step without compilation.
+ */
 const stagesOf = (
   step: SpanEvent,
   spans: readonly SpanEvent[],
@@ -49,7 +54,7 @@ const stagesOf = (
   let rest = step.dur;
   for (const span of outermost(spans)) {
     rest -= span.dur;
-    if (span.name.startsWith("compile ")) continue; // compilation happens once in a run, in any step
+    if (span.name.startsWith("compile ")) continue; // compilation happens once per run, in an arbitrary step
     const stage = stageOf(span);
     seconds.set(stage, (seconds.get(stage) ?? 0) + span.dur / 1e6);
   }
@@ -57,12 +62,12 @@ const stagesOf = (
 };
 
 /**
- * Reads the time of each stage in each step from a trace of the trainer, mean of the ranks. Together with the rest, the
- * stages add up to the step.
+ * Reads the stage times of each step from a trainer's trace, averaged over ranks. The stages, including the rest, add
+ * up to the step.
  *
- * @param path of the file, which has one event per line.
- * @param rules the first matching rule counts.
- * @returns seconds by stage of each step, in order.
+ * @param path of the trace file, which has one event per line.
+ * @param rules in order of precedence; the first matching rule applies.
+ * @returns seconds by stage, for each step in order.
  */
 export const stageTimes = (path: string, rules: readonly StageRule[]): ReadonlyMap<string, number>[] => {
   const spans = readFileSync(path, "utf8")

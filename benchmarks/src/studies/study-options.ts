@@ -7,7 +7,7 @@ export interface StudyOptions {
   readonly only: readonly string[];
   readonly seeds: readonly number[];
   readonly takes: number;
-  /** Whether to make runs that no claim depends on, too. */
+  /** Whether to include runs that no claim depends on. */
   readonly all: boolean;
   readonly quick: boolean;
   readonly again: boolean;
@@ -18,7 +18,7 @@ export interface StudyOptions {
   readonly help: boolean;
 }
 
-/** Path of the results of a study; with --quick in a folder that is not committed. */
+/** Returns the path of a study's results. With --quick the path is in a folder that git ignores. */
 export const resultsPath = (study: string, quick: boolean): string =>
   quick ? `runs/benchmarks/${study}-quick.jsonl` : `docs/benchmarks/${study}.jsonl`;
 
@@ -39,7 +39,7 @@ export const usageOf = ({ name, about, seeds, takes, after = [] }: Study<Run>): 
   --list     print names and what there is of each, and how long the rest would take
   --check    let the trainer check every job, and run none`;
 
-/** @returns the options, or a message about the error in them. */
+/** Parses the command-line options. @returns the options, or an error message if they are invalid. */
 export const parseStudyOptions = (study: Study<Run>, args: readonly string[]): StudyOptions | string => {
   const { values } = parseArgs({
     args: [...args],

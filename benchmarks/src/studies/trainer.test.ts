@@ -12,7 +12,7 @@ const run: Run = {
   expected: { seconds: 1, prefix: "a" },
 };
 
-/** Command of a substitute trainer that runs `body`, with its arguments as `args`. */
+/** Returns the command of a substitute trainer that runs `body`, with its arguments as `args`. */
 const trainer = (body: string): string[] => [
   process.execPath,
   "--input-type=module",

@@ -20,36 +20,39 @@ interface TrainerSummary {
   readonly bytesSentPerRank: number;
   readonly denseBytesPerRank: number;
   readonly peakMemoryBytes: number;
-  /** Folder of the last checkpoint. */
+  /** Path of the last checkpoint's folder. Absent: no checkpoint was written. */
   readonly checkpoint?: string;
 }
 
-/** Planned form of K-FAC in the manifest of a checkpoint. */
+/** Manifest of a checkpoint, reduced to the K-FAC form that the trainer planned. */
 interface PlannedManifest {
   readonly plan?: { readonly curvature?: { readonly form: { readonly kind: string; readonly fraction?: number } } };
 }
 
-/** A step of `metrics.jsonl`. */
+/** Line for a step in `metrics.jsonl`. */
 interface StepLine {
   readonly type: string;
   readonly samplesPerSecond: number;
   readonly exposedSeconds?: number;
 }
 
-/** Selects lines of an error message for a cell of a table: without stack traces, and shortened. */
+/** Shortens an error message for a table cell: selects lines by `pick`, without lines of stack traces. */
 const brief = (text: string, pick: (lines: readonly string[]) => readonly string[]): string => {
   const picked = pick(text.split("\n").filter((line) => /^\S/.test(line)));
   const line = picked.length === 0 ? "it said nothing" : picked.join("; then ").replaceAll("|", "\\|");
   return line.length > 240 ? `${line.slice(0, 239)}…` : line;
 };
-/** First line: the trainer reports a refused job with one line per error. */
+/** Returns the first line of a message. A rejected job has one line per error. */
 const firstLine = (text: string): string => brief(text, (lines) => lines.slice(0, 1));
-/** Last two lines: the last line may report only that a rank ended, and the line before the reason. */
+/**
+ * Returns the last two lines of a message. The last line may report only that a rank ended, and the line before
+ * contains the reason.
+ */
 const lastLines = (text: string): string => brief(text, (lines) => lines.slice(-2));
 
 const traceFile = "trace.json";
 
-/** Summary of each stage over the steps that count. */
+/** Summarizes the time of each stage over the steps after warm-up. */
 const stagesOf = (run: Run, folder: string): Figures["stageSeconds"] => {
   if (run.stages === undefined) return undefined;
   const steps = stageTimes(join(folder, traceFile), run.stages);
@@ -99,23 +102,23 @@ const judge = (run: Run, folder: string, { code, stdout, stderr, tooLong }: Ende
   if (tooLong) return { kind: "too-long", reason: `given up after ${run.minutes} minutes` };
   if (code === 0) {
     const figures = figuresOf(run, folder, stdout);
-    // Gradients stayed finite, but the weights overflow on held-out samples: JSON has no NaN.
+    // Gradients stayed finite, but the loss on held-out samples overflowed. JSON has no NaN, so the loss is then null.
     if (!Number.isFinite(figures.testLoss)) return { kind: "diverged", reason: "the held-out loss is not finite" };
     return { kind: "done", ...figures };
   }
-  // The trainer reports this error in one line, like errors of a job, but it is a result of the method.
+  // The trainer reports a loss that is not finite on one line, like job errors, but it is a result of the method.
   if (/ is not finite \(/.test(stderr)) return { kind: "diverged", reason: lastLines(stderr) };
   return code === 2 ? { kind: "refused", reason: firstLine(stderr) } : { kind: "failed", reason: lastLines(stderr) };
 };
 
-/** Runs a function in a folder with a run's job and files, and removes the folder afterwards. */
+/** Runs a function in a temporary folder with a run's job and files, and removes the folder afterwards. */
 export const inFolder = async <Result>(
   run: Pick<Run, "job" | "files">,
   act: (folder: string) => Promise<Result>,
 ): Promise<Result> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-study-"));
   try {
-    // JSON is YAML.
+    // Every JSON file is also YAML.
     writeFileSync(join(folder, "job.json"), JSON.stringify(run.job, undefined, 2));
     for (const [name, text] of Object.entries(run.files ?? {})) writeFileSync(join(folder, name), text);
     return await act(folder);
@@ -125,11 +128,11 @@ export const inFolder = async <Result>(
 };
 
 /**
- * Trains in a separate process, in a folder that is removed afterwards.
+ * Trains in a separate process, in a temporary folder.
  *
  * @param command starts the trainer; tests pass another command.
  * @returns the outcome, including failures.
- * @throws Interrupted after SIGINT or SIGTERM, once the trainer has ended too.
+ * @throws Interrupted after SIGINT or SIGTERM, once the trainer has exited too.
  */
 export const train = (run: Run, command: readonly string[] = skeinTrain): Promise<Outcome> =>
   inFolder(run, async (folder) => {
@@ -138,7 +141,7 @@ export const train = (run: Run, command: readonly string[] = skeinTrain): Promis
     return judge(run, folder, await runProgram([...command, "run", "job.json", ...options], folder, run.minutes));
   });
 
-/** Lets the trainer check the job. @returns the reason if the trainer refuses the job. */
+/** Validates a job with the trainer. @returns the error message, or undefined if the job is valid. */
 export const complaintOf = (run: Run, command: readonly string[] = skeinTrain): Promise<string | undefined> =>
   inFolder(run, async (folder) => {
     const { code, stderr } = await runProgram([...command, "validate", "job.json"], folder, 1);

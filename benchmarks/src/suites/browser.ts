@@ -10,8 +10,8 @@ const contestants = ["skein", "tfjs", "jax-js"] as const;
 const root = (name: string): string => fileURLToPath(new URL(`../../pages/${name}`, import.meta.url));
 
 /**
- * Skein compared with other JavaScript libraries that compute on WebGPU, each in its own page of one Chromium, on the
- * machine's GPU or on the software adapter of Chromium.
+ * Compares Skein with other JavaScript libraries on WebGPU. Each library has a separate page in the same Chromium, on
+ * the machine's GPU or on Chromium's software adapter.
  *
  * @param only names of problems.
  */

@@ -13,12 +13,12 @@ import { makeRow, type Row } from "../report/row.ts";
 const rounds = 5;
 const zstd = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const peer = "zstd level 1";
-/** Lengths in bytes: the payload of a frame, and sizes larger than the caches of one core. */
+/** Lengths in bytes: one frame's payload, and two sizes above the caches of one core. */
 const lengths = [65_536, 1_048_576, 16_777_216];
-/** Standard deviations of parameters and gradients, small and large. */
+/** Standard deviations of the test values, in the range of gradients and parameters. */
 const deviations = [1e-4, 0.01, 1];
 
-/** Numbers in (0, 1] that are the same in every run (xorshift of 32 bits). */
+/** Returns a generator of numbers in (0, 1], identical in every run (32-bit xorshift). */
 const uniform = (): (() => number) => {
   let state = 0x9e3779b9;
   return () => {
@@ -29,7 +29,7 @@ const uniform = (): (() => number) => {
   };
 };
 
-/** Values of N(0, σ²) by Box and Muller, as `dtype`; bf16 by truncation. */
+/** Generates values from N(0, σ²) by the Box–Muller method, as `dtype`; bf16 by truncation. */
 const gaussian = (dtype: CodedDType, byteLength: number, deviation: number): Uint8Array => {
   const next = uniform();
   const count = byteLength / (dtype === "f32" ? 4 : 2);
@@ -46,7 +46,7 @@ const requireEqual = (what: string, restored: Uint8Array, original: Uint8Array):
     throw new Error(`${what} does not restore ${original.byteLength} bytes`);
 };
 
-/** GB/s of each call over `byteLength` bytes; the calls take turns. */
+/** Measures the GB/s of each function over `byteLength` bytes; the functions take turns. */
 const rates = async (calls: readonly (() => unknown)[], byteLength: number): Promise<Summary[]> => {
   const samples = calls.map((): number[] => []);
   for (let round = 0; round < rounds; round++) {
@@ -63,9 +63,9 @@ const exact = (value: number): Summary => ({ median: value, mad: 0, n: 1 });
 const label = (bytes: number): string => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`);
 
 /**
- * Compares the lossless codec with zstd at level 1 on normally distributed floats, by compressed size and speed on one
- * thread, and the checksum of frames with a plain loop. Skein's functions work in WebAssembly memory, as companions use
- * them.
+ * Compares the lossless codec with zstd at level 1 on normally distributed floats, by compressed size and by speed on
+ * one thread. Also compares the checksum of frames with a plain loop. Skein's functions work in WebAssembly memory, as
+ * companions use them.
  */
 export const benchCodec = async (): Promise<Row[]> => {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 65_536, shared: true });

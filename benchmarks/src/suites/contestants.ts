@@ -7,13 +7,15 @@ import type { Field } from "./steps.ts";
 
 const file = (name: string): string => fileURLToPath(new URL(`../contestants/${name}`, import.meta.url));
 
-/** The first Python that can import torch: Debian's, or the one on PATH. */
+/** Returns the first Python that can import torch: Debian's, or the one on PATH. Undefined if there is none. */
 export const pythonWithTorch = (): string | undefined =>
   ["/usr/bin/python3", "python3"].find(
     (python) => spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status === 0,
   );
 
-/** Environment of a contestant: libraries would use another number of threads by default. */
+/**
+ * Returns the environment of a contestant with `threads` threads, because libraries would use other numbers by default.
+ */
 const threadsOf = (threads: string): Record<string, string> => ({
   SKEIN_BENCH_THREADS: threads,
   OMP_NUM_THREADS: threads,
@@ -24,7 +26,7 @@ const threadsOf = (threads: string): Record<string, string> => ({
 /**
  * Starts a contestant's process, or returns the reason why the contestant is missing.
  *
- * @param entry name of a contestant, with its number of threads unless one: `pytorch`, `pytorch-on-2`.
+ * @param entry name of a contestant, followed by its number of threads if more than one: `pytorch`, `pytorch-on-2`.
  */
 const start = (entry: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess | { readonly missing: string } => {
   const [name, threads = "1"] = entry.split("-on-") as [string, string?];
@@ -37,7 +39,7 @@ const start = (entry: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess
     : startContestant(entry, [python, file("pytorch.py")], { ...threadsOf(threads), SKEIN_TORCH_DEVICE: device });
 };
 
-/** Skein on the CPU, compared with other libraries that compute there. */
+/** Contestants on the CPU: Skein and other libraries. */
 export const processes: Field = {
   ours: "skein",
   peers: ["tfjs-wasm", "jax-js", "pytorch"],
@@ -49,7 +51,9 @@ export const processes: Field = {
   },
 };
 
-/** Skein with the BLAS that was built on this machine, compared with Skein in WebAssembly alone and with PyTorch. */
+/**
+ * Contestants on the CPU: Skein with the BLAS that was built on this machine, Skein in WebAssembly alone, and PyTorch.
+ */
 export const onBlas: Field = {
   ours: "skein-blas",
   peers: ["skein", "pytorch"],
@@ -57,12 +61,12 @@ export const onBlas: Field = {
   targets: { "mlp-step": { pytorch: 1 }, "cnn-step": { pytorch: 1 }, "gpt-step": { pytorch: 1 } },
 };
 
-/** Minimum speed-up required on two cores. */
+/** Required minimum speed-up on two cores. */
 const speedUp = 1.7;
 
 /**
- * Skein on two threads, compared with Skein on one thread and PyTorch on two; with or without the BLAS that was built
- * on this machine.
+ * Contestants on two threads: Skein on two threads, Skein on one thread, and PyTorch on two threads. `skein-blas` uses
+ * the BLAS that was built on this machine.
  */
 export const onTwoThreads = (ours: "skein" | "skein-blas"): Field => ({
   ours: `${ours}-on-2`,
@@ -71,7 +75,7 @@ export const onTwoThreads = (ours: "skein" | "skein-blas"): Field => ({
   targets: { "cnn-step": { [ours]: speedUp }, "gpt-step": { [ours]: speedUp } },
 });
 
-/** Skein on this machine's GPU, compared with PyTorch on the same GPU. */
+/** Contestants on this machine's GPU: Skein and PyTorch. */
 export const onGpu: Field = {
   ours: "skein-webgpu",
   peers: ["pytorch"],

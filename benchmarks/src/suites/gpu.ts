@@ -10,7 +10,7 @@ import type { Row } from "../report/row.ts";
 import { onGpu } from "./contestants.ts";
 import { benchProblem } from "./steps.ts";
 
-/** The WebGPU adapter of this machine in Node. */
+/** WebGPU adapter of this machine in Node. `software`: whether it computes on the CPU. */
 interface Adapter {
   readonly name: string;
   readonly software: boolean;
@@ -38,8 +38,8 @@ const missing = (benchmark: string, peer: string, adapter: Adapter | undefined):
 });
 
 /**
- * Times a large problem on the machine's GPU, compared with PyTorch on the same GPU. Without a GPU, the row states that
- * the GPU is missing.
+ * Compares Skein with PyTorch on a large problem on this machine's GPU. Without a GPU, the row states that the GPU is
+ * missing.
  */
 export const benchOnGpu = async (name: string, folder: string, versions: Record<string, string>): Promise<Row[]> => {
   const adapter = await findAdapter();
@@ -54,22 +54,22 @@ export const benchOnGpu = async (name: string, folder: string, versions: Record<
   }));
 };
 
-/** A line of a kernel bench with `--json`. */
+/** Output line of a kernel bench with `--json`. */
 interface KernelLine {
   readonly name: string;
   readonly seconds: number;
   readonly flops: number;
   readonly bytes: number;
-  /** Share of the nearer ceiling that the kernel reaches. */
+  /** Achieved share of the ceiling that limits the kernel, 0 to 1. */
   readonly share: number;
   readonly ceiling: "flops" | "copy";
   readonly ceilingPerSecond: number;
 }
 
-/** Minimum shares of the measured ceiling required on a real GPU. */
+/** Required minimum shares of the measured ceiling on a real GPU. */
 const targets: Readonly<Record<KernelLine["ceiling"], number>> = { flops: 0.6, copy: 0.75 };
 
-/** Benches that compare kernels with their ceiling; other benches answer other questions. */
+/** Returns the benches that compare kernels with their ceiling; other benches measure something else. */
 const benchFiles = (): string[] =>
   globSync(fileURLToPath(new URL("../../../packages/gpu-kernels/bench/*.bench.ts", import.meta.url)))
     .filter((file) => readFileSync(file, "utf8").includes("benchKernels("))
@@ -79,8 +79,8 @@ const benchFiles = (): string[] =>
 export const kernelFamilies: readonly string[] = benchFiles().map((file) => basename(file, ".bench.ts"));
 
 /**
- * Benchmarks every kernel of a family in Node: its rate compared with the rates of plain copy and multiply-add kernels
- * on the same adapter. Each result is checked against the CPU's numbers before timing.
+ * Benchmarks every kernel of a family in Node, compared with the rates of plain copy and multiply-add kernels on the
+ * same adapter. Each result is checked against a CPU result before timing.
  */
 export const benchKernelFamily = async (family: string, versions: Record<string, string>): Promise<Row[]> => {
   const adapter = await findAdapter();

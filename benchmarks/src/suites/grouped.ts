@@ -6,10 +6,10 @@ import { makeRow, type Row } from "../report/row.ts";
 
 const rounds = 7;
 const peer = "one matmul of as many flops";
-/** Minimum speed relative to one product, required for even loads. */
+/** Required minimum speed relative to a single product, for even loads. */
 const target = 0.8;
 
-/** A feed-forward part of experts: rows of all groups, input and output width. */
+/** Sizes of an expert feed-forward layer: number of groups, number of rows over all groups, input and output width. */
 interface Sizes {
   readonly groups: number;
   readonly rows: number;
@@ -24,7 +24,7 @@ const sizes: readonly Sizes[] = [
   { groups: 64, rows: 4096, inner: 256, columns: 512 },
 ];
 
-/** Relative number of rows of each group. */
+/** Relative number of rows per group. */
 const loads: Readonly<Record<string, (group: number) => number>> = {
   even: () => 1,
   // The first of eight groups has about a third of all rows.
@@ -49,7 +49,10 @@ const filled = (shape: readonly number[]): NdArray => {
 
 type Product = (x: Tensor, w: Tensor, counts: Tensor) => Tensor;
 
-/** Milliseconds of each function, which take turns: forward alone, or forward and both gradients. */
+/**
+ * Measures milliseconds of the grouped and the single product, which take turns. `withGradients`: forward and both
+ * gradients instead of forward only.
+ */
 const timesOf = async (
   backend: Backend,
   { groups, rows, inner, columns }: Sizes,
@@ -104,10 +107,7 @@ const benchOn = async (name: string, backend: Backend): Promise<Row[]> => {
   return rows;
 };
 
-/**
- * Times the product of rows with the matrices of their groups, compared with one product, on one thread, with and
- * without a BLAS.
- */
+/** Compares the grouped matrix product with a single product, on one thread, with and without a BLAS. */
 export const benchGrouped = async (): Promise<Row[]> => {
   const blas = findBlas();
   const rows = await benchOn("WebAssembly", await createCpuBackend({ threads: 1 }));

@@ -9,13 +9,13 @@ const rounds = 7;
 const warmUp = { seconds: 1, iterations: 2 };
 const slice = { seconds: 0.4, iterations: 1 };
 
-/** Contestants of a benchmark: Skein's and its peers. */
+/** Contestants of a benchmark: Skein and its peers. */
 export interface Field {
   readonly ours: string;
   readonly peers: readonly string[];
   /** Starts a contestant, or returns the reason why the contestant is missing. */
   readonly start: (name: string) => Startable | Promise<Startable>;
-  /** Minimum ratios required, by problem and peer. */
+  /** Required minimum ratios, by problem and peer. */
   readonly targets: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
@@ -35,16 +35,16 @@ interface Prepared {
   readonly samples: number[];
 }
 
-/** First lines of a library's error message, for a table. */
+/** Returns the first two lines of a library's error message, shortened for a table. */
 const brief = (reason: string): string => {
   const line = reason.split("\n").slice(0, 2).join(" ").replace(/\s+/g, " ").trim();
   return line.length > 110 ? `${line.slice(0, 109)}…` : line;
 };
 
 /**
- * Times one problem for Skein and every peer. Each contestant is a process of its own. After validation and warm-up the
- * rounds alternate, each beginning with another contestant, so that a slow period of the machine affects all
- * contestants equally.
+ * Times one problem for Skein and every peer, each in a separate process. After validation and warm-up the rounds
+ * alternate, each beginning with a different contestant, so that a slow period of the machine affects all contestants
+ * equally.
  */
 export const benchProblem = async (
   problem: Problem,
@@ -56,7 +56,7 @@ export const benchProblem = async (
   const prepared = new Map<string, Prepared>();
   const reasons = new Map<string, string>();
   let agreed: readonly number[] | undefined;
-  // Peers first, because Skein must agree with the peers and not vice versa.
+  // Peers start first, because Skein's results must agree with the peers' and not vice versa.
   for (const name of [...peers, ours]) {
     const contestant = await start(name);
     if ("missing" in contestant) {

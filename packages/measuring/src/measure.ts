@@ -14,16 +14,16 @@ export interface MeasureOptions {
   readonly clock?: () => number;
 }
 
-// Maximum number of calls per sample. The time of a shorter call would disappear in the overhead of the loop. The limit
-// also protects against a clock that does not advance.
+// Maximum number of calls per sample. The time of shorter calls would be hidden by the loop overhead. The limit also
+// protects against a clock that does not advance.
 const maxCalls = 1e6;
 
 /**
- * Times a call after warm-up. If a call returns a promise, it is awaited before the next call begins.
+ * Times a call after warm-up. If a call returns a promise, the promise is awaited before the next call begins.
  *
- * No library is used: in tinybench 6.2 a sample is one call, unless the call itself counts and times a batch, which is
- * this loop; mitata 1.0 takes 4096 calls per sample for calls below 65 µs and one call otherwise, and first allocates a
- * GiB if the garbage collector is not exposed.
+ * No library is used. In tinybench 6.2 a sample is one call, unless the call itself times a batch, as this loop does.
+ * mitata 1.0 takes 4096 calls per sample for calls below 65 µs and one call otherwise, and first allocates a GiB if the
+ * garbage collector is not exposed.
  *
  * Cost: at least five calls for warm-up, then `samples` times as many calls as fill `sampleMilliseconds`, at least one
  * per sample.

@@ -13,12 +13,12 @@ export const formatRate = (perSecond: number, unit: string): string => {
   return `${significant(perSecond / scale)} ${prefix}${unit}/s`;
 };
 
-/** Formats a number with three digits, or with all digits before the point from 1000 on. */
+/** Formats a number with three significant digits, or as an integer from 1000 on. */
 export const significant = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
 
 /**
  * Formats a measurement as one line: the rate at the median if `work` is given, then median ± median absolute
- * deviation, and the fastest sample.
+ * deviation, the fastest sample, and the number of samples.
  */
 export const measurementLine = (name: string, { median, mad, n, best }: Measurement, work?: Work): string => {
   const [scale, unit] = median >= 1000 ? [1e-3, "s"] : median >= 1 ? [1, "ms"] : [1e3, "µs"];

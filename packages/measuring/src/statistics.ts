@@ -1,4 +1,4 @@
-/** Returns the mean of numbers, added in their order: NaN for an empty list. */
+/** Returns the mean of numbers, summed in order; NaN for an empty list. */
 export const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
@@ -10,15 +10,13 @@ export const median = (values: readonly number[]): number => {
 };
 
 /**
- * Returns the element whose number is the median: the lower one of the two middle elements for an even count, undefined
- * for an empty list.
+ * Returns the element with the median number: the lower of the two middle elements for an even count, undefined for an
+ * empty list.
  */
 export const medianBy = <T>(values: readonly T[], numberOf: (value: T) => number): T | undefined =>
   values.toSorted((a, b) => numberOf(a) - numberOf(b))[Math.floor((values.length - 1) / 2)];
 
-/**
- * Returns the median absolute deviation from the median: a measure of spread that is robust against a few slow samples.
- */
+/** Returns the median absolute deviation from the median, a measure of spread that a few slow samples do not affect. */
 export const medianAbsoluteDeviation = (values: readonly number[]): number => {
   const center = median(values);
   return median(values.map((value) => Math.abs(value - center)));

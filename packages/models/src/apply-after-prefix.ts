@@ -3,7 +3,7 @@ import { dynamicUpdateSlice, InvariantError, type Tensor } from "@skein/tensor-c
 import type { Model } from "./model.ts";
 import type { KeyValues } from "./past.ts";
 
-/** Arguments of a model that do not depend on the cache: parameters, state and tokens. */
+/** Model inputs other than the cache: parameters, state and tokens. */
 interface Applied<Params, State> {
   readonly params: Params;
   readonly state: State;
@@ -15,8 +15,8 @@ interface Applied<Params, State> {
  * Applies a causal model to the first positions of sequences and returns a key-value cache.
  *
  * @returns logits [B, T, V], and the cached keys and values of each layer, with capacity for T positions, as input for
- * `applyAfterPrefix`. A custom model is supported only if it passes the context on to its submodels, and if its outputs
- * do not depend on a sequence as a whole.
+ * `applyAfterPrefix`. A custom model is supported only if it passes the context to its submodels, and if positions of a
+ * sequence interact only in its attention layers.
  */
 export const applyPrefix = <Params, State>(
   model: Pick<Model<Params, State>, "apply">,
@@ -34,7 +34,7 @@ export const applyPrefix = <Params, State>(
 /**
  * Applies a causal model to the tokens after a cached prefix.
  *
- * Cost: that of applying the model to T positions, plus attention to all earlier positions.
+ * Cost: that of T positions without a cache, plus attention to all earlier positions.
  * @param layers Keys and values returned by `applyPrefix`, or by the previous call.
  * @param length Number of valid positions in `layers`, i32 []; at most S − T.
  * @returns logits [B, T, V], and the keys and values including the new positions.

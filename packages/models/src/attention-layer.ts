@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, H heads of queries, G heads of keys and values, K width of a head.
+// Shapes: B batch, T positions, D width, H query heads, G key/value heads, K head width.
 import { attention, foldIn, reshape, rotary, type RotaryOptions, type Tensor, transpose } from "@skein/tensor-core";
 import { positionsOf, queryOptions } from "./past.ts";
 import { initProjection, type Projection, project } from "./projection.ts";
@@ -25,11 +25,11 @@ export interface AttentionOptions {
   readonly inputBias?: boolean;
   /** Whether the output matrix has a bias. Default: false. */
   readonly outputBias?: boolean;
-  /** Standard deviation of the initial output weight, whose product is added to the residual stream. */
+  /** Standard deviation of the initial output weight. The output is added to the residual stream. */
   readonly deviation: number;
   /** Whether positions do not attend to later positions. Default: false. */
   readonly causal?: boolean;
-  /** Rotary encoding of the positions of queries and keys. Absent: no encoding. */
+  /** Rotary position encoding of queries and keys. Absent: no encoding. */
   readonly rotary?: Omit<RotaryOptions, "positions">;
 }
 
@@ -53,7 +53,7 @@ export const attendHeads = (
   return reshape(transpose(y_BHTK, [0, 2, 1, 3]), query.shape);
 };
 
-/** Self-attention with a matrix each for query, key and value. */
+/** Returns a self-attention branch with separate matrices for query, key and value. */
 export const attentionBranch = (options: AttentionOptions): Branch<AttentionParams> => ({
   name: "attention",
   init: (key) => {
@@ -74,7 +74,7 @@ export const attentionBranch = (options: AttentionOptions): Branch<AttentionPara
   },
 });
 
-/** Stores the parameters of an attention branch in the field `attention` of the block's parameters. */
+/** Wraps an attention branch so that its parameters are in the field `attention` of the block's parameters. */
 export const attentionField = <Params>({ name, init, apply }: Branch<Params>): Branch<{ attention: Params }> => ({
   name,
   init: (key) => ({ attention: init(foldIn(key, 0)) }),

@@ -3,11 +3,12 @@ import type { Projection } from "./projection.ts";
 import type { Branch } from "./transformer-block.ts";
 
 /**
- * Stores the matrices of a branch without biases as plain tensors in the fields of the block, and declares how ranks
- * may shard them.
+ * Wraps a branch without biases: its matrices become plain tensors in fields of the block's parameters, with dimensions
+ * along which ranks may shard them.
  *
- * @param names Name of the field of each matrix.
- * @param output Matrix that returns the output of the branch. All other matrices read the input of the branch.
+ * @param names Field name of each matrix.
+ * @param output Name of the matrix that computes the output of the branch. All other matrices multiply the input of the
+ * branch.
  */
 export const bareMatrices = <Name extends string, Field extends string>(
   branch: Branch<Readonly<Record<Name, Projection>>>,

@@ -28,31 +28,37 @@ export interface DecoderParams extends EmbeddingParams {
  * Parts of a decoder-only transformer: embedding, blocks of norm, attention, norm and feed-forward branch, final norm,
  * head. No part depends on parallelism. `tensorParallelDecoder`, `expertDecoder` and `recomputed` replace parts.
  *
- * @typeParam Further Further results of the branches.
+ * @typeParam Further Additional results of the branches, such as new states.
  */
 export interface DecoderParts<Params extends DecoderParams = DecoderParams, State = EmptyState, Further = never>
   extends BlockStack<Params["blocks"][number], Further> {
-  /** Throws unless the model accepts the tokens. */
+  /** Throws an error if the shape of the tokens does not fit the model. */
   requireTokens(tokens: Tensor): void;
   readonly embedding: EmbeddingOptions;
-  /** Number that is folded into the key of the model for the first block; other blocks have the next numbers. */
+  /**
+   * Integer that is folded into the model's key to initialize the first block; each following block uses the next
+   * integer.
+   */
   readonly firstBlockKey: number;
-  /** Selects the positions of the hidden states. @param x All positions, along `dim`. */
+  /** Selects the positions that this rank computes. @param x Tensor of all positions, along `dim`. */
   ownPositions(x: Tensor, dim: number): Tensor;
-  /** Selects the positions of the logits from the hidden states. */
+  /** Selects the positions for which the head computes logits, from the hidden states [B, T, D]. */
   headPositions(x_BTD: Tensor): Tensor;
-  /** State of the blocks: its initial value, and the value after a call. Absent: the state of the model is empty. */
+  /**
+   * Functions that compute the blocks' state: `init` its initial value, `next` its value after a call. Absent: the
+   * state of the model is empty.
+   */
   readonly states?: { init(key: Tensor): State; next(further: readonly Further[]): State };
 }
 
-/** Defaults of the parts: all positions, and the defaults of a stack of blocks. */
+/** Default parts: all positions, and `stackDefaults`. */
 export const decoderDefaults: typeof stackDefaults & Pick<DecoderParts, "ownPositions" | "headPositions"> = {
   ...stackDefaults,
   ownPositions: (x) => x,
   headPositions: (x) => x,
 };
 
-/** Applies embedding and blocks: tokens [B, T] to [B, T, D]. Returns also the further results of all branches. */
+/** Applies embedding and blocks: tokens [B, T] to [B, T, D]. Also returns the additional results of all branches. */
 export const applyTrunk = <Params extends DecoderParams, State, Further>(
   parts: DecoderParts<Params, State, Further>,
   params: Params,
@@ -66,7 +72,7 @@ export const applyTrunk = <Params extends DecoderParams, State, Further>(
   return applyBlocks(parts, params.blocks, x_BTD, context);
 };
 
-/** Makes a model from parts. */
+/** Creates a model from parts. */
 export const decoder = <Params extends DecoderParams, State = EmptyState, Further = never>(
   parts: DecoderParts<Params, State, Further>,
 ): Model<Params, State> =>

@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, K choices of a token.
+// Shapes: B batch, T positions, D width, K experts per token.
 import { add, ArgumentError, cast, foldIn, full, mapTree, type Tensor, zerosLike } from "@skein/tensor-core";
 import { applyTrunk, decoder, type DecoderParts } from "./decoder.ts";
 import type {
@@ -13,7 +13,7 @@ import { lossResult } from "./loss-sum.ts";
 import type { MicrobatchStates, Model } from "./model.ts";
 import type { Branch } from "./transformer-block.ts";
 
-/** State and report of a layer of experts after a forward pass. */
+/** State and report of an expert layer after a forward pass. */
 export interface ExpertsApplied {
   readonly own: unknown;
   readonly report: FeedForwardReport;
@@ -24,22 +24,22 @@ const stored = ({ own, report: { loss, figures, sums = {} } }: ExpertsApplied): 
   report: { loss, figures, sums },
 });
 
-/** Draws parameters and state of a layer. @param key Key of the block. */
+/** Initializes parameters and state of a layer. @param key Key of the block. */
 const initLayer = (layer: FeedForwardLayer, key: Tensor): ReturnType<FeedForwardLayer["init"]> =>
   layer.init(foldIn(key, 7));
 
-/** Returns the state of a layer before the first step, with a report of zeros. @param key Key of the block. */
+/** Returns the initial state of a layer, with a report of zeros. @param key Key of the block. */
 const initState = (layer: FeedForwardLayer, width: number, key: Tensor): GptExpertsState => {
   const { params, state } = initLayer(layer, key);
-  // Traced only to get the shapes of the report; never executed.
+  // `apply` is traced only to get the shapes of the report; its result is never executed.
   const [, , report] = layer.apply(params, state, full([1, 1, width], 0), { train: false, key });
   return stored({ own: state, report: mapTree(report, (leaf: Tensor) => zerosLike(leaf)) as FeedForwardReport });
 };
 
 /**
- * Returns a branch that applies a layer of experts.
- * @param at Index of the layer in the state of the model.
- * @param use Number that is folded into the key of a call.
+ * Returns a branch that applies an expert layer.
+ * @param at Index of the layer in the model's state.
+ * @param use Integer that is folded into the key of each call.
  */
 const expertsBranch = (
   layer: FeedForwardLayer,
@@ -62,7 +62,7 @@ const expertsBranch = (
 
 type ExpertParts = DecoderParts<GptParams, GptState, ExpertsApplied>;
 
-/** Replaces the feed-forward branch of the blocks `layers` with a layer of experts. */
+/** Replaces the feed-forward branch of the blocks with indices `layers` by an expert layer. */
 const withExperts = (
   parts: ExpertParts,
   layers: readonly number[],
@@ -103,10 +103,10 @@ const joinStates = (layer: FeedForwardLayer, parts: MicrobatchStates<GptState>):
 };
 
 /**
- * Makes a decoder in which some blocks have a layer of experts instead of the feed-forward branch. The auxiliary losses
+ * Creates a decoder in which some blocks have an expert layer instead of the feed-forward branch. The auxiliary losses
  * of the layers are added to the training loss, and their metrics appear in `figures`.
  *
- * @param apply Function of the layer in a block. Default: that of the layer.
+ * @param apply Replaces `layer.apply`. Default: `layer.apply`.
  */
 export const expertDecoder = (
   plain: ExpertParts,

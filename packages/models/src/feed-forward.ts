@@ -3,7 +3,7 @@ import { foldIn, gelu, multiply, silu, type Tensor } from "@skein/tensor-core";
 import { initProjection, project, type Projection } from "./projection.ts";
 import type { Branch } from "./transformer-block.ts";
 
-/** Parameters of a feed-forward branch of two matrices. */
+/** Parameters of a feed-forward branch with two matrices. */
 export interface FeedForwardParams {
   /** Up projection, [D, F]. */
   readonly up: Projection;
@@ -24,13 +24,13 @@ export interface FeedForwardOptions {
   readonly hidden: number;
   /** Whether the matrices have biases. */
   readonly bias: boolean;
-  /** Standard deviation of the initial down projection, whose product is added to the residual stream. */
+  /** Standard deviation of the initial down projection. Its output is added to the residual stream. */
   readonly deviation: number;
 }
 
 /**
- * Two matrices with an activation function between them: `activation(x U) V`.
- * @param keys Number per matrix that is folded into the key of the block.
+ * Returns a feed-forward branch with two matrices and an activation function: `activation(x U) V`.
+ * @param keys Integer per matrix that is folded into the block's key.
  */
 export const feedForwardBranch = (
   { width, hidden, bias, deviation }: FeedForwardOptions,
@@ -45,7 +45,7 @@ export const feedForwardBranch = (
   apply: ({ up, down }, x_BTD) => [project(down, activation(project(up, x_BTD)))],
 });
 
-/** SwiGLU: `(silu(x G) · x U) V`. Source: Shazeer 2020, arXiv 2002.05202. */
+/** Returns a SwiGLU feed-forward branch: `(silu(x G) · x U) V`. Source: Shazeer 2020, arXiv 2002.05202. */
 export const gatedFeedForwardBranch = (
   { width, hidden, bias, deviation }: FeedForwardOptions,
   keys: Readonly<Record<"gate" | "up" | "down", number>> = { gate: 1, up: 2, down: 3 },

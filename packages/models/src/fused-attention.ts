@@ -10,7 +10,7 @@ export interface FusedAttentionParams {
   readonly output: Projection;
 }
 
-/** Self-attention with one matrix product for query, key and value, with biases. */
+/** Returns a self-attention branch with one matrix product for query, key and value, with biases. */
 export const fusedAttentionBranch = (
   options: Pick<AttentionOptions, "width" | "numHeads" | "deviation" | "causal">,
 ): Branch<FusedAttentionParams> => ({

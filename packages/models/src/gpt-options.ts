@@ -28,24 +28,24 @@ export interface GptOptions extends TransformerOptions {
   readonly tiedHead?: boolean;
   /** Dropout rate of the embedding and of the output of each branch during training. Default: 0. */
   readonly dropoutRate?: number;
-  /** Layers of experts that replace the feed-forward layer in some blocks. Default: none. */
+  /** Expert layers that replace the feed-forward layer in some blocks. Default: no expert layers. */
   readonly experts?: GptExperts;
   /**
-   * Tensor parallelism: ranks with the same samples shard the matrices of the blocks. Each of the P ranks has 1/P of
-   * the heads and of the hidden width F, and computes the loss of 1/P of the positions. P must divide the number of
-   * heads, F and the number of positions. Absent: every rank has all parameters.
+   * Tensor parallelism: ranks with the same samples shard the matrices of each block. Each of P ranks has 1/P of the
+   * heads and of the hidden width F, and computes the loss of 1/P of the positions. The number of heads, F and the
+   * number of positions must be divisible by P. Absent: every rank has all parameters.
    */
   readonly tensor?: TensorParallel;
 }
 
 /**
- * A layer that replaces a feed-forward layer, [B, T, D] to [B, T, D]. The layer may have a state and may add a term to
+ * A layer that replaces a feed-forward layer and maps [B, T, D] to [B, T, D]. It may have a state and may add a term to
  * the loss.
  */
 export interface FeedForwardLayer<Params = unknown, State = unknown> {
   /**
-   * Whether the loss of a microbatch needs `sums` over the whole batch; `apply` then receives them in `context.whole`.
-   * Default: false.
+   * Whether the loss of a microbatch needs `sums` over the whole batch. If so, `apply` receives `sums` in
+   * `context.whole`. Default: false.
    */
   readonly needsWhole?: boolean;
   init(key: Tensor): { readonly params: Params; readonly state: State };
@@ -54,7 +54,8 @@ export interface FeedForwardLayer<Params = unknown, State = unknown> {
    * microbatches as one batch. Absent: each microbatch starts with the state of the previous microbatch, and the report
    * of the last microbatch is used.
    *
-   * @param parts States and reports to join. `numEarlier` is the number of earlier microbatches, f32 scalar.
+   * @param parts States and reports to join. `before` is the state before the batch, and `numEarlier` the number of
+   * earlier microbatches, f32 scalar.
    */
   joinParts?(parts: {
     readonly before: State;
@@ -72,7 +73,10 @@ export interface FeedForwardLayer<Params = unknown, State = unknown> {
 
 /** Options of one call of a layer. */
 export interface FeedForwardContext extends Omit<RunContext, "whole"> {
-  /** For a microbatch: `sums` over all microbatches of the batch, and the number of microbatches. */
+  /**
+   * `sums` over all microbatches of the batch, and the number of microbatches. Absent: the batch is not split into
+   * microbatches.
+   */
   readonly whole?: { readonly sums: object; readonly numParts: number };
 }
 
@@ -88,22 +92,20 @@ export interface FeedForwardReport {
   /** Metrics to log, f32, by name. */
   readonly figures: object;
   /**
-   * Sums over tokens, f32, by name, from which `loss` is computed for the whole batch. Absent: `loss` needs no sums.
+   * Sums over tokens, f32, by name. The `loss` of the whole batch is computed from these sums. Absent: `loss` needs no
+   * sums.
    */
   readonly sums?: object;
-  /** Experts chosen by each token, i32 [T, K]; not stored in the state. Absent: the layer does not choose experts. */
+  /** Experts chosen by each token, i32 [T, K]; not part of the state. Absent: the layer does not choose experts. */
   readonly choices_TK?: Tensor;
 }
 
 export interface GptExperts {
-  /** Layer of experts, such as `moeLayer` of @skein/moe-parallel. */
+  /** Expert layer, such as `moeLayer` of @skein/moe-parallel. */
   readonly layer: FeedForwardLayer;
-  /** Interval of blocks with experts: the last block of each `every` blocks has a layer of experts. 1: all blocks. */
+  /** Interval of blocks with experts: the last block of each `every` blocks has an expert layer. 1: all blocks. */
   readonly every: number;
-  /**
-   * Sharding of the layer's parameters, by path in the tree of these parameters. Default: every rank has all
-   * parameters.
-   */
+  /** Sharding of the layer's parameters, by path in their tree. Default: every rank has all parameters. */
   readonly sharding?: Sharding;
   /**
    * Positions that the layer receives with tensor parallelism. "own": the rank's own positions, with a different key
@@ -112,18 +114,18 @@ export interface GptExperts {
   readonly positions?: "own" | "all";
 }
 
-/** State and report of a layer of experts after the latest step. */
+/** State and report of an expert layer after the latest step. */
 export interface GptExpertsState {
   readonly own: unknown;
   readonly report: Omit<FeedForwardReport, "choices_TK">;
 }
 
 export interface GptState {
-  /** States of the layers of experts, in the order of their blocks. Absent: no experts. */
+  /** States of the expert layers, in block order. Absent: the model has no experts. */
   readonly experts?: readonly GptExpertsState[];
 }
 
-/** Gain of a norm, and also the shift for layer normalization. */
+/** Parameters of a norm: gain, and shift for layer normalization only. */
 export type GptNormParams = RmsNormParams & Partial<LayerNormParams>;
 
 /**
@@ -135,7 +137,10 @@ export interface GptBlockParams extends BlockParams<GptNormParams> {
   readonly key_DD: Tensor;
   readonly value_DD: Tensor;
   readonly output_DD: Tensor;
-  /** Parameters of the experts, in blocks with experts; such blocks do not have `up_DF`, `gate_DF` and `down_FD`. */
+  /**
+   * Parameters of the expert layer. A block with experts has no `up_DF`, `gate_DF` and `down_FD`. Absent: a block
+   * without experts.
+   */
   readonly experts?: unknown;
   readonly up_DF?: Tensor;
   /** Gate matrix of SwiGLU. Absent for GELU. */
@@ -143,7 +148,7 @@ export interface GptBlockParams extends BlockParams<GptNormParams> {
   readonly down_FD?: Tensor;
 }
 
-/** Parameters of a GPT. The letters at the end of a name are the shape. */
+/** Parameters of a GPT. The letters at the end of a name are the tensor's shape. */
 export interface GptParams extends EmbeddingParams {
   readonly blocks: readonly GptBlockParams[];
   readonly finalNorm: GptNormParams;

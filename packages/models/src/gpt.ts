@@ -21,19 +21,20 @@ const feedForwardNames = { up: "up_DF", down: "down_FD" } as const;
  * attention, a feed-forward layer, no biases in the matrices. Inputs i32 or u8 [B, T]; labels [B, T] are the inputs
  * shifted by one position.
  *
- * Weights are normal with standard deviation 0.02; the matrices whose output is added to the residual stream have 0.02
- * / √(2·layers), as in GPT-2.
+ * Initial weights are normal with standard deviation 0.02. Matrices whose output is added to the residual stream have
+ * 0.02 / √(2L) with L layers, as in GPT-2.
  *
  * Parameters: `VD + L·(4D² + 2DF + norms)`, with SwiGLU `3DF` instead of `2DF`; plus `TD` with learned positions and
  * `DV` with an untied head. Forward flops per token: about twice the matrix parameters, plus `4·T·D` per layer for
- * attention. With `experts` some blocks have a layer of experts instead of the feed-forward layer; its auxiliary loss
- * is added to the training loss, and its metrics appear in `figures`.
+ * attention. With `experts` some blocks have an expert layer instead of the feed-forward layer; its auxiliary loss is
+ * added to the training loss, and its metrics appear in `figures`.
  *
  * With `tensor` the ranks of an axis process the same samples; embedding, head and norms are replicated. `loss` and
- * `evaluate` cover a rank's own positions: the mean of the losses over ranks, and the sum of the metrics, equal the
- * results of a single rank. Initial parameters and dropout are also equal to those of a single rank. A layer of experts
- * receives the rank's own positions, as if the axis were a data-parallel axis, or all positions (`positions`). Per
- * block and rank the forward pass sends `4(P−1)/P · 4BTD` bytes, and the backward pass sends the same number of bytes.
+ * `evaluate` cover a rank's own positions. The mean of the losses over ranks, and the sum of the metrics, equal the
+ * results of a single rank. Initial parameters and dropout also equal those of a single rank. An expert layer receives
+ * the rank's own positions, as if the axis were a data-parallel axis, or all positions (`positions`). Per block and
+ * rank the forward pass sends `4(P−1)/P · 4BTD` bytes with P ranks, and the backward pass sends the same number of
+ * bytes.
  *
  * @throws ArgumentError if sizes are not positive integers, the heads do not divide the width, no block would have
  * experts, or the number of tensor-parallel ranks does not divide the number of heads, F or T. Source: Radford et al.
@@ -97,8 +98,8 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     dropoutRate,
   };
 
-  // The order of changes matters: layers of experts replace branches that are already sharded, because ranks share
-  // experts in another way.
+  // The order matters: expert layers replace branches that are already sharded, because experts are sharded in a
+  // different way.
   const ranks = tensor && {
     ...tensor,
     sequence: tensor.sequence ?? true,

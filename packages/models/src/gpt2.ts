@@ -36,8 +36,8 @@ export interface Gpt2Params extends TokenParams {
  * keys and values, biases in all layers except the head. Inputs i32 or u8 [B, T]; labels [B, T] are the inputs shifted
  * by one position. To train a decoder from scratch, use `gpt`, which has more options.
  *
- * Parameters: `VD + TD + L·(4D² + 2DF + 9D + F) + 2D`; 124,439,808 for the small model. Forward flops per token: about
- * twice the matrix parameters, plus `4·T·D` per layer for attention.
+ * Parameters with L layers: `VD + TD + L·(4D² + 2DF + 9D + F) + 2D`; 124,439,808 for the small model. Forward flops per
+ * token: about twice the matrix parameters, plus `4·T·D` per layer for attention.
  *
  * @throws ArgumentError if sizes are not positive integers, or the heads do not divide the width.
  * Source: Radford et al. 2019.

@@ -17,8 +17,8 @@ describe("initialisers", () => {
       await evaluate((key: Tensor) => initialise(key, [3, 3, 32, 64]), referenceBackend())(randomKey(1))
     ).toNumbers();
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    // 18,432 draws. The tolerances are five standard errors of the mean and of the variance (at most √(2/n) of the
-    // variance).
+    // The test draws 18,432 values. The tolerances are five standard errors of the mean and of the variance (at most
+    // √(2/n) times the variance).
     expect(Math.abs(mean)).toBeLessThan(5 * Math.sqrt(variance / values.length));
     expect(Math.abs(values.reduce((sum, value) => sum + value * value, 0) / values.length / variance - 1)).toBeLessThan(
       5 * Math.sqrt(2 / values.length),

@@ -1,5 +1,5 @@
-// Shapes: B batch, T positions, D width, H heads of queries, G heads of keys and values, K width of a head, F hidden
-// width of the feed-forward layers, V vocabulary.
+// Shapes: B batch, T positions, D width, H query heads, G key/value heads, K head width, F hidden width of the
+// feed-forward layers, V vocabulary.
 import { ArgumentError, type EmptyState, type RotaryScaling } from "@skein/tensor-core";
 import { attentionBranch, attentionField, type AttentionParams } from "./attention-layer.ts";
 import { decoder, decoderDefaults, type DecoderParts } from "./decoder.ts";
@@ -33,8 +33,8 @@ export interface LlamaOptions extends TransformerOptions {
   /** ε of the RMS norms. Default: 1e-6. */
   readonly epsilon?: number;
   /**
-   * Attention matrices with biases: `none`; query, key and value (`inputs`, as in Qwen 2); or query, key, value and
-   * output (`all`). Default: none.
+   * Attention matrices that have biases: `none`; query, key and value (`inputs`, as in Qwen 2); or query, key, value
+   * and output (`all`). Default: none.
    */
   readonly attentionBias?: "none" | "inputs" | "all";
   /** Whether the matrices of the feed-forward layers have biases. Default: false. */
@@ -55,13 +55,13 @@ export interface LlamaParams extends TokenParams {
 
 /**
  * Decoder of the Llama family: RMS norm before each branch, rotary positions that pair the two halves of a head (the
- * layout of Hugging Face's weights), causal grouped-query attention with G key heads for H query heads, SwiGLU. Inputs
- * i32 or u8 [B, T]; labels [B, T] are the inputs shifted by one position.
+ * layout of Hugging Face's weights), causal grouped-query attention with G key/value heads for H query heads, SwiGLU.
+ * Inputs i32 or u8 [B, T]; labels [B, T] are the inputs shifted by one position.
  *
- * Parameters without biases: `VD + L·(2·DHK + 2·DGK + 3·DF + 2D) + D`, plus `DV` with an untied head. Forward flops per
- * token: about twice the matrix parameters, plus `4·T·HK` per layer for attention.
+ * Parameters without biases, with L layers: `VD + L·(2·DHK + 2·DGK + 3·DF + 2D) + D`, plus `DV` with an untied head.
+ * Forward flops per token: about twice the matrix parameters, plus `4·T·HK` per layer for attention.
  *
- * @throws ArgumentError if sizes are not positive integers, H is not a multiple of G, or the width of a head is odd.
+ * @throws ArgumentError if sizes are not positive integers, H is not a multiple of G, or the head width is odd.
  * Source: Touvron et al. 2023, arXiv 2302.13971; Grattafiori et al. 2024, arXiv 2407.21783.
  * @example const model = llama({ vocabulary: 32_000, width: 512, numLayers: 8, numHeads: 8, numKeyHeads: 2, hidden:
  * 1376 });

@@ -90,7 +90,7 @@ describe("labelledModel", () => {
     const smoothed = 0.8 * wanted + (0.2 * (lossAt(0, 0) + lossAt(0, 1) + lossAt(2, 0) + lossAt(2, 1))) / 4;
     expect(losses[0]!.item()).toBeCloseTo(smoothed, 6);
     expect(losses[1]!.item()).toBeCloseTo(wanted, 6);
-    // Options of a call override options of the model.
+    // Loss options of a call override loss options of the model.
     expect(losses[2]!.item()).toBeCloseTo(wanted + 1.5 * (smoothed - wanted), 6);
     expect(losses[3]!.item()).toBeCloseTo(wanted, 6);
     expect([metrics.correct.item(), metrics.count.item()]).toEqual([1, 2]);

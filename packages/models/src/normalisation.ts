@@ -1,6 +1,6 @@
 import { groupNorm, type GroupNormOptions, layerNorm, ones, rmsNorm, type Tensor, zeros } from "@skein/tensor-core";
 
-/** Parameters of RMS normalization: `gain` [D]. */
+/** Parameters of RMS normalization: `gain`, [D]. */
 export interface RmsNormParams {
   readonly gain: Tensor;
 }
@@ -12,20 +12,20 @@ export interface NormParams extends RmsNormParams {
 
 const initNorm = (size: number): NormParams => ({ gain: ones([size]), shift: zeros([size]) });
 
-/** Returns gain 1 and shift 0 for rows of `width` entries. */
+/** Returns layer norm parameters for `width` features: gain 1 and shift 0. */
 export const initLayerNorm = (width: number): NormParams => initNorm(width);
 
 /** Applies `layerNorm` over the last dimension, [..., width]. */
 export const applyLayerNorm = ({ gain, shift }: NormParams, x: Tensor, epsilon = 1e-5): Tensor =>
   layerNorm(x, gain, shift, epsilon);
 
-/** Returns gain 1 for rows of `width` entries. */
+/** Returns RMS norm parameters for `width` features: gain 1. */
 export const initRmsNorm = (width: number): RmsNormParams => ({ gain: ones([width]) });
 
 /** Applies `rmsNorm` over the last dimension, [..., width]. */
 export const applyRmsNorm = ({ gain }: RmsNormParams, x: Tensor, epsilon = 1e-5): Tensor => rmsNorm(x, gain, epsilon);
 
-/** A norm as a part of a transformer: initial parameters and function, [..., width]. */
+/** A norm of a transformer: initial parameters, and a function on [..., width]. */
 export interface Norm<Params> {
   init(): Params;
   apply(params: Params, x: Tensor): Tensor;
@@ -41,7 +41,7 @@ export const rmsNormPart = (width: number, epsilon?: number): Norm<RmsNormParams
   apply: (params, x) => applyRmsNorm(params, x, epsilon),
 });
 
-/** Returns gain 1 and shift 0 for each channel. */
+/** Returns group norm parameters: gain 1 and shift 0 per channel. */
 export const initGroupNorm = (channels: number): NormParams => initNorm(channels);
 
 /** Applies `groupNorm` to [N, ..., channels]. */

@@ -4,11 +4,11 @@ import type { Model } from "./model.ts";
 
 /** Means and standard deviations of image channels. */
 export interface ChannelStatistics {
-  /** Mean of each channel, or a single mean for all channels; for byte images on a scale from 0 to 1. */
+  /** Mean of each channel, or a single mean for all channels. For byte images on a scale from 0 to 1. */
   readonly mean: readonly number[];
   /**
-   * Standard deviation of each channel, or a single one for all channels; above 0. For byte images on a scale from 0 to
-   * 1.
+   * Standard deviation of each channel, or a single value for all channels; above 0. For byte images on a scale from 0
+   * to 1.
    */
   readonly std: readonly number[];
 }

@@ -1,4 +1,4 @@
-// Shapes: B batch, T new positions, S capacity in positions, G heads of keys and values, K width of a head.
+// Shapes: B batch, T new positions, S capacity in positions, G key/value heads, K head width.
 import { add, arange, broadcastTo, reshape, type Tensor } from "@skein/tensor-core";
 
 /**
@@ -9,7 +9,7 @@ export interface KeyValues {
   readonly values: Tensor;
 }
 
-/** Cached keys and values of the tokens that precede the model's inputs, for a causal model. */
+/** Cached keys and values of tokens before the inputs of a causal model. */
 export interface Past {
   /** Number of earlier positions, i32 []. Absent: no earlier positions. */
   readonly length?: Tensor;
@@ -24,6 +24,9 @@ export interface Past {
 export const positionsOf = (past: Past | undefined, count: number): Tensor | undefined =>
   past?.length === undefined ? undefined : add(arange(count), past.length);
 
-/** Returns the options of causal `attention` for queries that follow a cached prefix, so that later keys are masked. */
+/**
+ * Returns the options of causal `attention` for queries after a cached prefix. `queryStarts` [B] is the position of the
+ * first query, so that keys after each query are masked.
+ */
 export const queryOptions = ({ length }: Past, batch: number): { readonly queryStarts?: Tensor } =>
   length === undefined ? {} : { queryStarts: broadcastTo(reshape(length, [1]), [batch]) };

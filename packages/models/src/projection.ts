@@ -1,7 +1,7 @@
 import { matmul, normal, type Tensor, zeros } from "@skein/tensor-core";
 import { dense } from "./layers.ts";
 
-/** A dense layer with an optional bias: weight [in, out], bias [out]. */
+/** Parameters of a dense layer with an optional bias: weight [in, out], bias [out]. */
 export interface Projection {
   readonly weight: Tensor;
   readonly bias?: Tensor;
@@ -11,8 +11,8 @@ export interface Projection {
 export const transformerDeviation = 0.02;
 
 /**
- * Draws a weight [in, out] from a normal distribution with a small standard deviation (default 0.02). The bias is zeros
- * if `bias` is true, and absent if not.
+ * Initializes a projection. The weight [in, out] is normal with standard deviation `deviation` (default 0.02). The bias
+ * is zeros if `bias` is true, otherwise absent.
  */
 export const initProjection = (
   key: Tensor,

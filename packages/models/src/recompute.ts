@@ -2,8 +2,8 @@ import { checkpoint } from "@skein/tensor-core";
 import type { Past } from "./past.ts";
 
 /**
- * Activations to recompute in the backward pass instead of storing them: none, or those of each block, from the block's
- * input.
+ * Activations to recompute in the backward pass instead of storing them: `none`, or all activations in each block
+ * (`blocks`).
  */
 export type Recompute = "none" | "blocks";
 
@@ -17,13 +17,13 @@ export interface RecomputeOptions {
 }
 
 /**
- * Runs a block of a model, with recomputation if enabled. With cached keys there is no backward pass, so nothing is
- * recomputed.
+ * Runs a block of a model, with recomputation if enabled. With cached keys and values there is no backward pass, so
+ * nothing is recomputed.
  */
 export const runBlock = <Result>(recompute: Recompute, block: () => Result, past?: Past): Result =>
   recompute === "blocks" && past === undefined ? checkpoint(block)() : block();
 
-/** Returns the parts of a transformer with recomputation of its blocks if enabled. */
+/** Returns the parts of a transformer, with recomputation of blocks if enabled. */
 export const recomputed = <Parts extends object>(parts: Parts, recompute: Recompute): Parts => ({
   ...parts,
   run: <Result>(block: () => Result, past?: Past) => runBlock(recompute, block, past),

@@ -1,7 +1,10 @@
 // Shapes: B batch, T positions, D width.
 import { add, scope, type Tensor } from "@skein/tensor-core";
 
-/** Output of a branch or block, and its further results, such as a new state. Most branches have none. */
+/**
+ * Output of a branch or block, followed by additional results, such as a new state. Most branches have no additional
+ * results.
+ */
 export type Outputs<Further> = readonly [y_BTD: Tensor, ...further: Further[]];
 
 /** Connects a branch to the residual stream x, [B, T, D]. */
@@ -15,20 +18,20 @@ export type Connection = <Further>(
   },
 ) => Outputs<Further>;
 
-/** The input of the branch is normalized: x + branch(norm(x)), as in GPT-2. */
+/** Normalizes the input of the branch: x + branch(norm(x)), as in GPT-2. */
 export const preNorm: Connection = (x, { name, norm, branch, drop }) =>
   scope(name, () => {
     const [y, ...further] = branch(norm(x));
     return [add(x, drop(y)), ...further];
   });
 
-/** Like `preNorm`, but dropout and sum are not in the scope of the branch. */
+/** Like `preNorm`, but dropout and residual sum are outside the scope of the branch. */
 export const scopedPreNorm: Connection = (x, { name, norm, branch, drop }) => {
   const [y, ...further] = scope(name, () => branch(norm(x)));
   return [add(x, drop(y)), ...further];
 };
 
-/** The sum is normalized: norm(x + branch(x)), as in BERT. */
+/** Normalizes the sum: norm(x + branch(x)), as in BERT. */
 export const postNorm: Connection = (x, { name, norm, branch, drop }) =>
   scope(name, () => {
     const [y, ...further] = branch(x);

@@ -19,7 +19,7 @@ interface Batch {
   readonly mask?: Tensor;
 }
 
-/** A model that doubles its input, with the squared error as its loss. */
+/** Model that doubles its input, with the squared error as its loss. */
 const twice = rowLossModel({
   init: () => ({ params: full([], 2), state: {} }),
   apply: (factor, state, { seen }: Omit<Batch, "mask">) => [multiply(seen, factor), state],

@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, P ranks of the axis, K choices of a token.
+// Shapes: B batch, T positions, D width, P ranks of the axis, K experts per token.
 import { ArgumentError, axisIndex, foldIn, ownShard, reshape, scope, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import type { DecoderParams, DecoderParts } from "./decoder.ts";
@@ -18,13 +18,16 @@ import type { Branch } from "./transformer-block.ts";
 export interface TensorRanks extends Required<TensorParallel> {
   /** Name of the model in error messages. */
   readonly model: string;
-  /** Sizes that the number of ranks must divide, by name. */
+  /** Sizes that must be divisible by the number of ranks, by name. */
   readonly sizes: Readonly<Record<string, number>>;
-  /** Positions that layers of experts receive. */
+  /** Positions that expert layers receive: the rank's own positions, or all positions. */
   readonly expertPositions: "own" | "all";
 }
 
-/** Checks, while tracing, that the number of ranks divides sizes. @throws ArgumentError. */
+/**
+ * Checks, while tracing, that sizes are divisible by the number of ranks. @throws ArgumentError if a size is not
+ * divisible.
+ */
 const requireDivisible = ({ model, axis }: TensorRanks, sizes: Readonly<Record<string, number>>): void => {
   const numRanks = axisSize(axis);
   for (const [name, size] of Object.entries(sizes))
@@ -35,8 +38,8 @@ const requireDivisible = ({ model, axis }: TensorRanks, sizes: Readonly<Record<s
 };
 
 /**
- * Shards the matrices of a branch. Each rank draws the whole matrices, so that their values do not depend on the number
- * of ranks.
+ * Shards the matrices of a branch. Each rank initializes the full matrices before taking its shard, so that initial
+ * values do not depend on the number of ranks.
  */
 const shardBranch = <Params, Further>(branch: Branch<Params, Further>, ranks: TensorRanks): Branch<Params, Further> => {
   const { shardDims, init, apply } = branch;
@@ -79,10 +82,10 @@ const shardParts = <Params extends DecoderParams, State, Further>(
 };
 
 /**
- * Makes a decoder whose matrices are sharded over the ranks of an axis, as described for `gpt`.
+ * Creates a decoder whose matrices are sharded over the ranks of an axis, as described for `gpt`.
  *
- * @param make Makes the model of sharded parts.
- * @throws ArgumentError while tracing, unless the number of ranks divides `sizes` and the number of positions.
+ * @param make Creates the model from sharded parts.
+ * @throws ArgumentError while tracing, if the number of ranks does not divide `sizes` and the number of positions.
  */
 export const tensorParallelDecoder = <Params extends DecoderParams, State, Further>(
   parts: DecoderParts<Params, State, Further>,
@@ -130,15 +133,15 @@ export const tensorParallelDecoder = <Params extends DecoderParams, State, Furth
 };
 
 /**
- * Applies a layer of experts to hidden states of tensor-parallel ranks: to the rank's own positions, as if the axis
- * were a data-parallel axis, or to all positions.
+ * Returns a function that applies an expert layer to the hidden states of tensor-parallel ranks: to the rank's own
+ * positions, as if the axis were a data-parallel axis, or to all positions.
  */
 export const applyOnRanks = ({ layer }: GptExperts, ranks: TensorRanks): FeedForwardLayer["apply"] => {
   const [takesAll, hasAll] = [ranks.expertPositions === "all", !ranks.sequence];
   const [enter, leave] = takesAll ? [gatherPositions, ownPositions] : [ownPositions, gatherPositions];
   return (params, state, x, context) => {
     if (hasAll && !takesAll) requireDivisible(ranks, { positions: x.shape[1]! });
-    // Ranks with different tokens draw different numbers.
+    // Ranks with different tokens must use different random numbers.
     const { key } = context;
     const isOwnKey = key !== undefined && !takesAll && axisSize(ranks.axis) > 1;
     const [y, next, report] = layer.apply(params, state, hasAll === takesAll ? x : enter(x, ranks), {

@@ -1,5 +1,5 @@
-// Shapes: B batch, T positions, P ranks of the axis, I inputs and O outputs of a matrix. A whole tensor is the tensor
-// on a single rank without sharding; with sharding, rank i has the i-th of P equal parts.
+// Shapes: B batch, T positions, P ranks of the axis, I inputs and O outputs of a matrix. A full tensor is the tensor of
+// a single rank without sharding. With sharding, rank i has the i-th of P equal parts.
 import {
   allReduce,
   bernoulli,
@@ -15,23 +15,23 @@ import { axisSize } from "@skein/tensor-core/backend";
 import { dropWhileTraining } from "./layers.ts";
 import type { RunContext } from "./model.ts";
 
-// Gradients. Every collective here has its transpose as its gradient: all-gather and reduce-scatter are each other's
-// transpose, all-reduce is its own, and a value used on several ranks needs no collective. A rank's gradients are then
-// gradients of the sum of all ranks' losses by the rank's own copy of a parameter. Training minimizes the mean over all
-// ranks, so: divide the gradient of a sharded parameter by the number of ranks that shard it, and average every
-// gradient over the ranks that hold the same values. This holds for losses that are equal on all ranks of the axis and
-// for losses that differ, so that nothing is counted P times; experts follow the same rule. Megatron's pair of
-// functions with an identity on one side gives the gradient of one rank's loss instead.
+// Gradients. The gradient of each collective here is its transpose: all-gather and reduce-scatter are transposes of
+// each other, all-reduce is its own transpose, and a value used on several ranks needs no collective. The gradients on
+// a rank are therefore gradients of the sum of all ranks' losses with respect to the rank's own copy of a parameter.
+// Training minimizes the mean over all ranks. So the gradient of a sharded parameter is divided by the number of ranks
+// that shard it, and every gradient is averaged over the ranks that hold the same values. This holds whether or not the
+// losses are equal on all ranks of the axis, so nothing is counted P times. Experts follow the same rule. In contrast,
+// Megatron's pair of functions, with an identity on one side, gives the gradient of one rank's loss.
 
 /**
  * Tensor parallelism of a model. In each pair of consecutive matrices, the first matrix is sharded by columns and the
  * second by rows.
  */
 export interface TensorParallel {
-  /** Mesh axis along which the ranks process the same samples, each rank with a part of the matrices. */
+  /** Mesh axis along which ranks process the same samples, each rank with a shard of the matrices. */
   readonly axis: string;
   /**
-   * Whether each rank has T / P positions of the activations between the pairs of matrices instead of all positions.
+   * Whether each rank has T / P positions of the activations between pairs of matrices instead of all T positions.
    * Norms, dropout and residual connections then need 1/P of the memory and time. The number of bytes sent is the same.
    * Default: true.
    */
@@ -44,12 +44,12 @@ const positionsDim = 1;
 /** Returns this rank's positions of [B, T, …]. */
 export const ownPositions = (x: Tensor, { axis }: TensorParallel): Tensor => ownShard(x, { axis, dim: positionsDim });
 
-/** Gathers the activations of all positions from the ranks, each of which has its own positions. */
+/** Gathers the activations of all positions from the ranks, each of which has T / P positions. */
 export const gatherPositions = (x: Tensor, { axis }: TensorParallel): Tensor =>
   gatherShards(x, { axis, dim: positionsDim });
 
 /**
- * Prepares the input of matrices [I, O / P] that are sharded by columns: all positions on every rank.
+ * Prepares the input of matrices [I, O / P] that are sharded by columns: gathers all positions on every rank.
  *
  * @param x Input. With `sequence`: [B, T / P, I]; without: [B, T, I], equal on all ranks.
  * @returns [B, T, I]. Cost with `sequence`: an all-gather, and a reduce-scatter in the backward pass. Cost without
@@ -61,9 +61,9 @@ export const enterColumnParallel = (x: Tensor, tensor: TensorParallel): Tensor =
   (tensor.sequence ?? true) ? gatherPositions(x, tensor) : x;
 
 /**
- * Sums the output of a matrix [I / P, O], which is sharded by rows, over the ranks.
+ * Sums the outputs of a matrix [I / P, O], which is sharded by rows, over the ranks.
  *
- * @param y Summand of this rank, [B, T, O].
+ * @param y Partial sum of this rank, [B, T, O].
  * @returns the sum. With `sequence`: [B, T / P, O]; without: [B, T, O], equal on all ranks. Cost with `sequence`: a
  * reduce-scatter, and an all-gather in the backward pass. Cost without `sequence`: an all-reduce in each pass. Source:
  * see `enterColumnParallel`.
@@ -72,8 +72,8 @@ export const leaveRowParallel = (y: Tensor, tensor: TensorParallel): Tensor =>
   (tensor.sequence ?? true) ? sumToShards(y, { axis: tensor.axis, dim: positionsDim }) : allReduce(y, tensor.axis);
 
 /**
- * Applies dropout during training to a rank's own positions, [B, T / P, …]. The dropped values are the same as on a
- * single rank without sharding. All ranks of the axis must have the same key.
+ * Applies dropout during training to a rank's own positions, [B, T / P, …]. The dropped values equal those of a single
+ * rank without sharding. All ranks of the axis must have the same key.
  *
  * Cost: every rank computes the random numbers of all T positions.
  */

@@ -11,7 +11,7 @@ export interface TokenParams {
   readonly head_DV?: Tensor;
 }
 
-/** Parameters of both ends of a decoder. */
+/** Parameters of a decoder outside its blocks: embeddings and output head. */
 export interface EmbeddingParams extends TokenParams {
   /** Learned position embeddings. Absent for rotary positions. */
   readonly positions_TD?: Tensor;
@@ -20,11 +20,11 @@ export interface EmbeddingParams extends TokenParams {
 export interface EmbeddingOptions {
   readonly vocabulary: number;
   readonly width: number;
-  /** Number of learned positions. Absent: positions are not embedded. */
+  /** Number of learned positions. Absent: no position embeddings. */
   readonly numPositions?: number;
   /** Whether the output head uses the embedding matrix (weight tying). */
   readonly tiedHead: boolean;
-  /** Numbers that are folded into the key of the model for positions and head; that of the embedding is 0. */
+  /** Integers that are folded into the model's key to initialize position embeddings and head; the embedding uses 0. */
   readonly keys: { readonly positions?: number; readonly head: number };
 }
 
@@ -42,7 +42,7 @@ export const initTokens = (
 });
 
 /**
- * Returns the embeddings of tokens and, if they are learned, of their positions: [B, T] to [B, T, D].
+ * Returns the embeddings of tokens, plus position embeddings if positions are learned: [B, T] to [B, T, D].
  * @param own Selects the positions to embed, given a tensor of all positions along dimension `dim`.
  */
 export const embedTokens = (
@@ -59,6 +59,6 @@ export const embedTokens = (
   return add(x_BTD, own(rows_TD, 0));
 };
 
-/** Computes logits [B, T, V] with the matrix of the head if the head is untied, or with the embedding matrix. */
+/** Computes logits [B, T, V] with the matrix of an untied head, or with the embedding matrix. */
 export const tokenLogits = ({ embedding_VD, head_DV }: TokenParams, normed_BTD: Tensor): Tensor =>
   head_DV === undefined ? matmul(normed_BTD, embedding_VD, { transposeB: true }) : matmul(normed_BTD, head_DV);

@@ -6,9 +6,9 @@ import type { Norm } from "./normalisation.ts";
 import type { Past } from "./past.ts";
 import { type Connection, type Outputs, preNorm } from "./residual-connection.ts";
 
-/** Options of one call of a block. */
+/** Options for one call of a block. */
 export interface BlockContext extends RunContext {
-  /** Number of keys of each row, i32 [B]. Absent: all positions are keys. */
+  /** Number of keys in each row of the batch, i32 [B]. Absent: all positions are keys. */
   readonly keyLengths?: Tensor | undefined;
   /** State of the model before the call. Absent: no block has a state. */
   readonly state?: unknown;
@@ -16,39 +16,39 @@ export interface BlockContext extends RunContext {
 
 /** A branch of a block, such as attention. Its parameters are fields of the block's parameters. */
 export interface Branch<Params, Further = never> {
-  /** Scope of the branch. */
+  /** Scope name of the branch. */
   readonly name: string;
   /**
-   * Dimension along which ranks may shard each parameter: columns (1) of matrices that read the input of the branch,
-   * rows (0) of the matrix that computes its output. Absent: the parameters cannot be sharded.
+   * Dimension along which ranks may shard each parameter: columns (1) of matrices that multiply the branch input, rows
+   * (0) of the matrix that computes the branch output. Absent: the parameters cannot be sharded.
    */
   readonly shardDims?: Readonly<Record<string, 0 | 1>>;
-  /** @param key Key of the block. */
+  /** Initializes the parameters. @param key Key of the block. */
   init(key: Tensor): Params;
   apply(params: Params, x_BTD: Tensor, context: BlockContext): Outputs<Further>;
 }
 
-/** Parameters of a block: those of two norms, and the fields of both branches. */
+/** Parameters of a block: parameters of two norms, and the fields of both branches. */
 export interface BlockParams<NormParams = unknown> {
   readonly attentionNorm: NormParams;
   readonly feedForwardNorm: NormParams;
 }
 
-/** The branches of a block, in the order of their application. */
+/** Branches of a block, in the order of execution. */
 export interface Block<Params, Further = never> {
   readonly attention: Branch<Partial<Params>>;
   readonly feedForward: Branch<Partial<Params>, Further>;
 }
 
-/** The blocks of a transformer, and the parts that they share. */
+/** Blocks of a transformer, and the parts that all blocks share. */
 export interface BlockStack<Params extends BlockParams, Further = never> {
   readonly blocks: readonly Block<Params, Further>[];
   readonly norm: Norm<Params["attentionNorm"]>;
   readonly connect: Connection;
-  /** Dropout rate of the output of each branch during training. */
+  /** Dropout rate of each branch output during training. */
   readonly dropoutRate: number;
   readonly drop: typeof dropWhileTraining;
-  /** Runs a block, which `recomputed` replaces. */
+  /** Runs a block. `recomputed` replaces this function. */
   run<Result>(block: () => Result, past: Past | undefined): Result;
 }
 
@@ -59,7 +59,7 @@ export const stackDefaults: Omit<BlockStack<never>, "blocks" | "norm"> = {
   run: (block) => block(),
 };
 
-/** Draws the parameters of all blocks. The key is folded with `firstKey` for the first block, and so on. */
+/** Initializes the parameters of all blocks. Block i uses the key folded with `firstKey + i`. */
 export const initBlocks = <Params extends BlockParams, Further>(
   { blocks, norm }: BlockStack<Params, Further>,
   key: Tensor,
@@ -71,7 +71,7 @@ export const initBlocks = <Params extends BlockParams, Further>(
     return { ...attentionParams, feedForwardNorm: norm.init(), ...feedForward.init(own) } as BlockParams as Params;
   });
 
-/** Applies all blocks: [B, T, D] to [B, T, D]. Returns also the further results of all branches. */
+/** Applies all blocks: [B, T, D] to [B, T, D]. Also returns the additional results of all branches. */
 export const applyBlocks = <Params extends BlockParams, Further>(
   { blocks, norm, connect, dropoutRate, drop, run }: BlockStack<Params, Further>,
   params: readonly Params[],

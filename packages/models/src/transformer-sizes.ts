@@ -2,7 +2,7 @@ import { ArgumentError, formatShape, ShapeError, type Tensor } from "@skein/tens
 import { transformerDeviation } from "./projection.ts";
 import type { RecomputeOptions } from "./recompute.ts";
 
-/** Options of all transformers. */
+/** Options that all transformers share. */
 export interface TransformerOptions extends RecomputeOptions {
   /** D, width of the hidden states. */
   readonly width: number;
@@ -23,7 +23,7 @@ export interface LayerNormTransformerOptions extends TransformerOptions {
 
 /**
  * Checks the number of heads.
- * @throws ArgumentError unless the heads divide the width.
+ * @throws ArgumentError if the heads do not divide the width.
  */
 export const requireDivisor = (model: string, numHeads: number, width: number): void => {
   if (width % numHeads !== 0)
@@ -35,7 +35,7 @@ export const requireDivisor = (model: string, numHeads: number, width: number): 
 /**
  * Checks the shape of tokens.
  * @param cure What the user can do, for the error message.
- * @throws ShapeError unless the tokens are [B, T], with T up to the context length.
+ * @throws ShapeError if the tokens are not [B, T] with T up to the context length.
  */
 export const requireTokens = (
   model: string,
@@ -49,8 +49,8 @@ export const requireTokens = (
 };
 
 /**
- * Returns the standard deviation of matrices whose output is added to the residual stream. There are two such matrices
- * per layer, and the sum of all their outputs has the standard deviation of a single output with the default weights.
- * Source: Radford et al. 2019 (GPT-2).
+ * Returns the initial standard deviation of matrices whose output is added to the residual stream. Each layer has two
+ * such matrices, and the sum of all their outputs has the standard deviation of a single output with the default
+ * weights. Source: Radford et al. 2019 (GPT-2).
  */
 export const residualDeviation = (numLayers: number): number => transformerDeviation / Math.sqrt(2 * numLayers);

@@ -20,7 +20,7 @@ interface MutableFlameNode {
 const mutableNode = (name: string): MutableFlameNode => ({ name, children: new Map(), kind: undefined, share: 0 });
 
 /**
- * Convert a node under construction to a finished node. A scope with a single phase has the kind of this phase; a scope
+ * Converts a node under construction to a finished node. A scope with a single phase has the kind of its phase; a scope
  * with several phases has the kind `other`.
  */
 const toFlameNode = ({ name, kind, share, children }: MutableFlameNode, stepSeconds: number): FlameNode => {
@@ -35,9 +35,9 @@ const toFlameNode = ({ name, kind, share, children }: MutableFlameNode, stepSeco
 };
 
 /**
- * Build the tree of scopes and operators of a step: `separate` has the phases above the scopes, `combined` has them
- * below the operators. Times outside operators are at the level of the scopes. Widths are shares of the total time of
- * all ranks, so that they add up to the step.
+ * Builds the tree of scopes and operators of a step. `separate` has the phases above the scopes, `combined` has the
+ * phases below the operators. Times outside operators are at the level of the scopes. Widths are shares of the total
+ * time of all ranks, so that they add up to the step.
  */
 export const flameOfOperators = (
   { operators, outside, step }: Pick<ProfileReport, "operators" | "outside" | "step">,

@@ -1,5 +1,5 @@
 /**
- * Escape text for use between tags and inside quoted attributes of HTML and SVG. Control characters, which are invalid
+ * Escapes text for use between tags and inside quoted attributes of HTML and SVG. Control characters, which are invalid
  * in HTML and SVG, become spaces.
  */
 export const escapeText = (text: string): string =>

@@ -125,14 +125,14 @@ const reportSchema: z.ZodType<ProfileReport> = z.object({
   ),
 });
 
-/** Format the path of a field: `operators[3].seconds.median`. */
+/** Formats the path of a field: `operators[3].seconds.median`. */
 const pathText = (path: readonly PropertyKey[]): string =>
   path.reduce<string>(
     (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`),
     "",
   );
 
-/** Format the value at a path, shortened so that the message fits into one line. */
+/** Formats the value at a path, shortened so that the message fits into one line. */
 const describeValue = (content: unknown, path: readonly PropertyKey[]): string => {
   const value = path.reduce<unknown>(
     (at, key) => (typeof at === "object" && at !== null ? (at as Record<PropertyKey, unknown>)[key] : undefined),
@@ -149,7 +149,7 @@ const refusal = (path: string, problem: string): ArgumentError =>
   new ArgumentError(`${path}: ${problem}; ${cure}`.replaceAll(/\s+/g, " "));
 
 /**
- * Parse and validate the JSON of a report.
+ * Parses and validates the JSON of a report.
  *
  * @param path Path of the file, for error messages.
  * @throws ArgumentError with a one-line message about the first invalid field.

@@ -3,8 +3,8 @@ import type { OutsideRow, ProfileReport, RowPhase } from "./profile-report.ts";
 import type { Kind } from "./tokens.ts";
 
 /**
- * Kind of mark for each phase. Computation for communication has the color of communication; waiting for communication
- * has a different color.
+ * Kind of mark for each phase. Computation for communication, such as packing, has the color of communication; waiting
+ * for communication has a different color.
  */
 export const kindOfPhase: Readonly<Record<RowPhase, Kind>> = {
   forward: "forward",
@@ -31,8 +31,8 @@ export const outsideMeanings: Readonly<Record<OutsideRow["kind"], string>> = {
 };
 
 /**
- * Split a step into segments: forward, backward, update, computation for communication and operators without a phase
- * (left out if there are none), exposed communication, and other time outside operators. The segments are computed from
+ * Splits a step into segments: forward, backward, update, computation for communication, operators without a phase
+ * (omitted if there are none), exposed communication, and other time outside operators. The segments are computed from
  * shares of the total time of all ranks, so that they add up to the step.
  */
 export const stepSegments = ({ operators, outside, step }: ProfileReport): Segment[] => {

@@ -1,11 +1,12 @@
 import type { Phase, RankSpans } from "@skein/tensor-core";
 
 /**
- * Phase of an operator in a step. `other`: kernels that are not nodes of the step's graph, such as a user's own shader.
+ * Phase of an operator in a step. `other`: kernels that are not nodes of the step's graph, such as a user's custom
+ * shader.
  */
 export type RowPhase = Phase | "other";
 
-/** Statistics, in seconds, of a time that was measured in several steps. */
+/** Statistics of a time that was measured in several steps, in seconds. */
 export interface Times {
   readonly median: number;
   /** Median absolute deviation from the median, in seconds. */
@@ -56,7 +57,7 @@ export interface OperatorRow {
  * | --- | --- |
  * | waiting | waiting for collectives: communication that computation does not hide |
  * | data | waiting for a batch |
- * | host | work of the rank's own thread, such as starting collectives or compiling |
+ * | host | work of the rank's main thread, such as starting collectives or compiling |
  * | between | time without a span: between kernels, reading results, other programs on this core |
  */
 export interface OutsideRow {
@@ -67,7 +68,7 @@ export interface OutsideRow {
   readonly share: number;
 }
 
-/** One collective of a step. */
+/** A collective of a step. */
 export interface CollectiveRow {
   readonly name: string;
   readonly kind: string;
@@ -76,7 +77,7 @@ export interface CollectiveRow {
   readonly bytes: number;
   /** Time from the start of the collective until its result is available. */
   readonly seconds: Times;
-  /** Longest wait of any rank for this collective. */
+  /** Time that the longest-waiting rank waits for this collective. */
   readonly exposedSeconds: Times;
   readonly predictedSeconds?: number | undefined;
 }
@@ -88,7 +89,7 @@ export interface MemoryBlock {
   readonly shape?: string | undefined;
   readonly bytes: number;
   /**
-   * Index in the step's list of nodes of the node that produces the value. `to` is the index of the last use; both are
+   * Index of the node that produces the value, in the step's list of nodes. `to` is the index of the last use; both are
    * included.
    */
   readonly from: number;
@@ -101,7 +102,7 @@ export interface MemoryProfile {
   readonly residentBytes: number;
   /** Bytes of intermediate values at each node of the step. */
   readonly liveBytes: readonly number[];
-  /** Size of the planned workspace in bytes, including bytes lost to its layout. */
+  /** Size of the planned workspace in bytes, including padding and gaps. */
   readonly workspaceBytes: number;
   /** Values that occupy memory, largest first. */
   readonly blocks: readonly MemoryBlock[];
@@ -122,23 +123,24 @@ export interface Advice {
 }
 
 /**
- * Result of profiling a job, as plain JSON. All outputs are made from this object. Times in seconds, sizes in bytes.
+ * Result of profiling a job, as plain JSON. All outputs are generated from this object. Times are in seconds, sizes in
+ * bytes.
  */
 export interface ProfileReport {
   readonly format: "skein-profile";
   readonly version: 1;
   readonly job: string;
-  /** Time when the report was made, ISO 8601. */
+  /** Time when the report was created, ISO 8601. */
   readonly madeAt: string;
   readonly machine: string;
   readonly backend: string;
   readonly ranks: number;
-  /** Number of measured steps, and number of warm-up steps before them. */
+  /** Number of measured steps. `warmUpSteps` is the number of warm-up steps before the measured steps. */
   readonly steps: number;
   readonly warmUpSteps: number;
   readonly samplesPerStep: number;
   readonly step: Times;
-  /** Waiting time for communication per step, mean over ranks. */
+  /** Time per step that a rank waits for communication, averaged over ranks. */
   readonly exposedSeconds: Times;
   readonly predictedStepSeconds?: number | undefined;
   /** Name and peak rates of the device, for the roofline. Absent: unknown. */
@@ -149,7 +151,7 @@ export interface ProfileReport {
   readonly operators: readonly OperatorRow[];
   /** Rows of time outside operators, largest share first. */
   readonly outside: readonly OutsideRow[];
-  /** Description of the clock that measured the kernels, with its resolution. */
+  /** Description of the clock that measured the kernels, with its resolution. Absent: unknown. */
   readonly clock?: string | undefined;
   readonly collectives: readonly CollectiveRow[];
   readonly memory?: MemoryProfile | undefined;

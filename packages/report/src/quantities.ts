@@ -1,4 +1,7 @@
-/** Units as pairs of size and name, smallest unit first. The size of a unit is a multiple of the smallest unit. */
+/**
+ * Units as pairs of size and name, smallest unit first. Sizes are relative to the base unit, which has size 1, and are
+ * multiples of the smallest size.
+ */
 export type Units = readonly (readonly [size: number, name: string])[];
 
 export const timeUnits: Units = [
@@ -24,8 +27,8 @@ export const decimalUnits: Units = [
 ];
 
 /**
- * Format a number with three digits in the largest unit in which the number is at least 1: 0.00123 → "1.23 ms". A value
- * that is not finite is formatted as "–".
+ * Formats a number with three digits in the largest unit in which the number is at least 1: 0.00123 → "1.23 ms". A
+ * value that is not finite is formatted as "–".
  *
  * Self-contained: the page embeds the source of this function.
  */
@@ -53,20 +56,20 @@ export const quantityText = (value: number, units: Units): string => {
   return `${digits(value / size)} ${name}`.trim();
 };
 
-/** Format seconds in milliseconds, with three digits: 0.0123456 → "12.3 ms". */
+/** Formats seconds in milliseconds, with three digits: 0.0123456 → "12.3 ms". */
 export const millisecondsText = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
 
 export const secondsText = (seconds: number): string => quantityText(seconds, timeUnits);
 
 export const bytesText = (bytes: number): string => quantityText(bytes, byteUnits);
 
-/** Format a rate with three digits and a unit prefix: 3.2e9 and "FLOP/s" → "3.20 GFLOP/s". */
+/** Formats a rate with three digits and a unit prefix: 3.2e9 and "FLOP/s" → "3.20 GFLOP/s". */
 export const rateText = (rate: number, unit: string): string => {
   const text = quantityText(rate, decimalUnits);
   return `${text}${/\d$/.test(text) ? " " : ""}${unit}`;
 };
 
-/** Format a fraction as a percentage: 0.1234 → "12.3 %", 0 → "0 %". */
+/** Formats a fraction as a percentage: 0.1234 → "12.3 %", 0 → "0 %". */
 export const shareText = (share: number): string => {
   if (!Number.isFinite(share)) return "–";
   const percent = 100 * share;
@@ -74,7 +77,7 @@ export const shareText = (share: number): string => {
 };
 
 /**
- * Format a number with `digits` significant digits and no unit, for table columns: 0.012345 → "0.0123". Undefined is
+ * Formats a number with `digits` significant digits and no unit, for table columns: 0.012345 → "0.0123". Undefined is
  * formatted as "–".
  */
 export const digitsText = (value: number | undefined, digits = 3): string => {

@@ -20,8 +20,8 @@ const labelOf = ({ name, args = {} }: Span): string =>
     .join(", ");
 
 /**
- * Build the tracks of a timeline. Each rank has tracks for kernels, collectives and waiting, and further tracks that
- * have spans. Each track also contains the predicted spans of the same rank.
+ * Builds the tracks of a timeline. Each rank has tracks for kernels, collectives and waiting, and a track for each
+ * other kind of span that occurs. Each track also contains the predicted spans of the same rank.
  *
  * @param withSteps Whether to show the track of steps. A step contains all other spans, so a timeline of one step does
  * not need this track. Default: false.

@@ -30,7 +30,7 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
   const evil = `</script><img src=x onerror=alert(1)>" onfocus='alert(2)' & --> \u0000`;
   const replaced = <T>(value: T, text: (old: string) => string): T =>
     JSON.parse(JSON.stringify(value), (_, old: unknown) => (typeof old === "string" ? text(old) : old)) as T;
-  // Words with a meaning in HTML are not replaced.
+  // Names that have a meaning in HTML are not replaced.
   const fixed = new Set<string>([
     "skein-profile",
     "forward",

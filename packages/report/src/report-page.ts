@@ -6,7 +6,7 @@ import { headSection } from "./sections/head.ts";
 import { collectiveSection, operatorSection } from "./sections/tables.ts";
 
 /**
- * Render a report as a self-contained HTML file: it loads no fonts or other files, and needs no network. Charts and
+ * Renders a report as a self-contained HTML file: it loads no fonts or other files, and needs no network. Charts and
  * tables are readable without a script.
  *
  * All text of the report is escaped, and the page forbids all requests (Content Security Policy).

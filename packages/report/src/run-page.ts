@@ -56,7 +56,7 @@ const lossSection = ({ losses, evaluations }: RunReport): string => {
 };
 
 /**
- * Render a training run as a self-contained HTML file: key metrics, loss, expert loads of mixtures of experts, and the
+ * Renders a training run as a self-contained HTML file: key metrics, loss, expert loads of mixtures of experts, and the
  * latest histograms of weights and gradients. All text is escaped, and the page forbids all requests.
  *
  * Cost: linear in steps and experts; charts are downsampled to screen resolution.

@@ -1,15 +1,15 @@
-/** Pair of a number of completed steps and the value after these steps. */
+/** A number of completed steps, and the value after these steps. */
 export type StepValue = readonly [step: number, value: number];
 
 /** Loads of the experts of one layer over the steps of a run. */
 export interface ExpertLoads {
   /** Name of the layer, such as `block-1`. */
   readonly layer: string;
-  /** Numbers of completed steps, ascending; other arrays of this object have one entry per element. */
+  /** Numbers of completed steps, ascending. The other arrays of this object have one entry per step number. */
   readonly steps: readonly number[];
-  /** Load of each expert at each step, loads[step][expert]: number of choices by all tokens of that step. */
+  /** Load of each expert at each step, loads[step][expert]: the number of tokens that chose the expert in the step. */
   readonly loads: readonly (readonly number[])[];
-  /** Fraction of the choices that were dropped for lack of capacity, by step. */
+  /** Fraction of expert choices that were dropped for lack of capacity, by step. */
   readonly droppedShare: readonly number[];
 }
 
@@ -20,8 +20,8 @@ export interface ExpertMoves {
   /** Number of experts that moved to another rank. */
   readonly moves: number;
   /**
-   * Predicted load of the busiest rank divided by the mean load, before the move. `busiestAfter` is the same ratio
-   * after the move.
+   * Predicted load of the busiest rank divided by the mean load, before the move. `busiestAfter` is the ratio after the
+   * move.
    */
   readonly busiestBefore: number;
   readonly busiestAfter: number;
@@ -46,14 +46,13 @@ export interface Histogram {
   readonly counts: readonly number[];
 }
 
-/** Histograms of a whole model parameter, even if the parameter is sharded over ranks. */
+/** Histograms of a full model parameter, even if the parameter is sharded over ranks. */
 export interface ParameterHistograms {
   readonly path: string;
   readonly shape: readonly number[];
   readonly weights: Histogram;
   /**
-   * Histogram of the gradients that are passed to the optimizer of the next step. Absent if the parameter is not
-   * trained.
+   * Histogram of the gradients that are passed to the optimizer of the next step. Absent: the parameter is not trained.
    */
   readonly gradients?: Histogram | undefined;
 }
@@ -76,8 +75,8 @@ export interface RunReport {
   readonly evaluations: Readonly<Record<string, readonly StepValue[]>>;
   readonly samplesPerSecond: readonly StepValue[];
   /**
-   * Median share of the step time that a rank waits for collectives, 0 to 1. `exposedAllToAllShare` is the part of this
-   * share for all-to-alls of tokens.
+   * Median share of the step time that a rank waits for collectives, 0 to 1. `exposedAllToAllShare` is the part of
+   * `exposedShare` for all-to-alls of tokens.
    */
   readonly exposedShare?: number;
   readonly exposedAllToAllShare?: number;

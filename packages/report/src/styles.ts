@@ -29,7 +29,7 @@ figure{margin:0;overflow-x:clip}
 export const timelineStyles: string = `${kindRules}\n${timelineRules}\n${histogramRules}`;
 
 /**
- * CSS rules for the page and its charts; they use the design tokens. Axis labels are outside the SVG of a chart, in its
+ * CSS rules for the page and its charts, based on the design tokens. Axis labels are outside the SVG of a chart, in its
  * margin.
  */
 export const styles: string = `${tokenRules}

@@ -10,7 +10,7 @@ import { tile } from "./sections/tile.ts";
 /** Settings and result of one trial of a hyperparameter search. */
 export interface SweepTrial {
   readonly trial: number;
-  /** Values of the settings, in the order of `SweepReport.keys`. */
+  /** Values of the searched job settings, in the order of `SweepReport.keys`. */
   readonly values: readonly unknown[];
   /** Validation loss. Undefined if the trial failed or is still running. */
   readonly loss: number | undefined;
@@ -54,7 +54,7 @@ const progressSection = ({ trials }: SweepReport): string => {
   return `<section aria-labelledby="trials-heading"><h2 id="trials-heading">Trials in their order</h2><figure>${svg}</figure>${key}</section>`;
 };
 
-/** Renders the chart of the loss by the values of one setting, if these values are numbers. */
+/** Renders the chart of loss by value for one setting, if its values are numbers. */
 const keySection = ({ keys, trials }: SweepReport, index: number): string => {
   const { key, isLog } = keys[index]!;
   const points = trials
@@ -115,8 +115,8 @@ const bestSection = ({ keys, trials, command }: SweepReport): string => {
 };
 
 /**
- * Render a hyperparameter search as a self-contained HTML file: the best settings, the command that trains with them,
- * all trials, and the loss by each key. All text is escaped, and the page forbids all requests.
+ * Renders a hyperparameter search as a self-contained HTML file: the best settings, the command that trains with them,
+ * all trials, and the loss by each setting. All text is escaped, and the page forbids all requests.
  *
  * Cost: O(trials² + trials · keys).
  */

@@ -23,7 +23,7 @@ const contrast = (a: string, b: string): number => {
 };
 
 /**
- * Matrices that convert linear RGB to the colors that a person without one type of cone sees. Source: Machado, Oliveira
+ * Matrices that convert linear RGB to the colors seen by a person who lacks one type of cone. Source: Machado, Oliveira
  * and Fernandes, IEEE TVCG 15, 2009, severity 1.
  */
 const seenBy: Readonly<Record<string, readonly Triple[]>> = {
@@ -49,7 +49,7 @@ const seenBy: Readonly<Record<string, readonly Triple[]>> = {
   ],
 };
 
-/** Converts linear RGB to CIELAB, white D65. */
+/** Converts linear RGB to CIELAB with the white point D65. */
 const lab = ([red, green, blue]: Triple): Triple => {
   const f = (value: number): number =>
     value > 216 / 24389 ? Math.cbrt(value) : (24389 / 27) * (value / 116) + 16 / 116;

@@ -27,7 +27,7 @@ export const kindColours: Readonly<Record<Kind, { readonly fill: string; readonl
   other: { fill: "#b4bac4", ink: "#000000" },
 };
 
-/** Colors of the page in the light and in the dark scheme; the reader's preference decides. */
+/** Colors of the page in the light and in the dark scheme; the browser selects the scheme that the reader prefers. */
 export const schemes: Readonly<
   Record<"light" | "dark", Readonly<Record<"page" | "panel" | "line" | "edge" | "text" | "quiet" | "accent", string>>>
 > = {
@@ -56,7 +56,7 @@ const declarations = (colours: Readonly<Record<string, string>>): string =>
     .map(([name, colour]) => `--${name}:${colour};`)
     .join("");
 
-/** CSS rules for the light and the dark scheme: sizes, and a class for each kind. */
+/** CSS rules that both schemes share: sizes, and a class for each kind. */
 export const kindRules: string = [
   ":root{--gap:16px;--radius:8px;--small:12.5px}",
   ...kinds.map((kind) => {
@@ -66,8 +66,8 @@ export const kindRules: string = [
 ].join("\n");
 
 /**
- * The design tokens as CSS custom properties: colors of both schemes, a class for each kind, sizes. Printed pages
- * always use the light scheme.
+ * Design tokens as CSS custom properties: colors of both schemes, a class for each kind, sizes. Printed pages always
+ * use the light scheme.
  */
 export const tokenRules: string = [
   `:root{color-scheme:light dark;${declarations(schemes.light)}}`,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { phases } from "@skein/tensor-core/backend";
 import type { ProfileReport } from "../src/profile-report.ts";
 
-/** Names as users or attackers may write them. */
+/** Generates names as users or attackers may write them. */
 const name = fc.oneof(
   fc.string({ maxLength: 40 }),
   fc.string({ unit: "grapheme", maxLength: 20 }),
@@ -46,10 +46,13 @@ const block = fc
   .record({ name, shape: maybe(name), bytes: amount, from: count, length: count })
   .map(({ length, ...one }) => ({ ...one, to: one.from + length }));
 
-/** Keys of a job. `__proto__` is left out because the schema ignores it, as zod does, and no job has such a key. */
+/** Generates keys of a job, except `__proto__`, which the schema ignores and no job has. */
 const key = name.filter((text) => text !== "__proto__");
 
-/** Any report that the schema accepts, including empty, hostile and inconsistent reports, and unrealistic numbers. */
+/**
+ * Generates reports that the schema accepts, including empty, hostile and inconsistent reports, and unrealistic
+ * numbers.
+ */
 export const anyReport: fc.Arbitrary<ProfileReport> = fc.record({
   format: fc.constant("skein-profile" as const),
   version: fc.constant(1 as const),

@@ -126,7 +126,7 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
     })
     .sort((a, b) => b.seconds.median - a.seconds.median);
 
-/** Returns the rows of time outside operators: waits, and the rest of the step. */
+/** Returns the rows of time outside operators: waiting for collectives, and the rest of the step. */
 const outsideRows = ({ ranks, seconds }: Step): OutsideRow[] => {
   const [waits, computes] = (["waiting", "compute"] as const).map((track) =>
     ranks.map((rank) => secondsOn(track, rank)),
@@ -166,7 +166,7 @@ const memoryOf = (nodes: readonly SampleNode[], blocks: number): MemoryProfile =
   };
 };
 
-/** Options of the made-up report. */
+/** Options of the generated report. */
 export interface SampleOptions {
   readonly seed?: number;
   readonly blocks?: number;
@@ -174,7 +174,7 @@ export interface SampleOptions {
   readonly buckets?: number;
 }
 
-/** Returns a made-up but consistent report: a small GPT, its buckets, and a simulated prediction. */
+/** Returns a made-up but consistent report with a small GPT, its buckets, and a simulated prediction. */
 export const sampleReport = ({ seed = 1, blocks = 2, ranks = 2, buckets = 3 }: SampleOptions = {}): ProfileReport => {
   const random = seeded(seed);
   const nodes = sampleStep(blocks, buckets);

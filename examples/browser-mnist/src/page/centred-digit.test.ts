@@ -42,7 +42,7 @@ test("centers a drawing in a box of 20 × 20 with its proportions, for any posit
       expect(Math.abs(x - 14)).toBeLessThan(0.1);
       expect(Math.abs(y - 14)).toBeLessThan(0.1);
       const scale = 20 / Math.max(drawn.wide, drawn.high);
-      // Each edge of the rectangle may be inside of a pixel.
+      // Each edge of the rectangle may be within a pixel.
       expect(Math.abs(wide - drawn.wide * scale)).toBeLessThanOrEqual(2);
       expect(Math.abs(high - drawn.high * scale)).toBeLessThanOrEqual(2);
       // Averaging preserves the total ink, the area of the rectangle, up to rounding of each pixel.

@@ -73,8 +73,8 @@ export interface TrainingContext {
 }
 
 /**
- * Training of a digit classifier on a backend, with Adam on the cross-entropy and with the mean of all ranks'
- * gradients. Its only arrays are those of the current `Run`; each step reuses the memory of the previous step.
+ * Training of a digit classifier on a backend: Adam on the cross-entropy, with gradients averaged over ranks. Only the
+ * arrays of the current `Run` are in backend memory; each step reuses the memory of the previous step.
  */
 export class DigitTraining {
   /** Number of completed steps. */
@@ -120,8 +120,8 @@ export class DigitTraining {
   /**
    * Starts one step.
    *
-   * @returns a promise of the loss, which resolves when the device has computed it. The next step need not wait for the
-   * loss.
+   * @returns a promise of the loss, which resolves when the device has computed the loss. The next step can start
+   * before.
    */
   async step(): Promise<{ readonly loss: Promise<number> }> {
     const { indices } = this.batches.next().value;

@@ -54,9 +54,9 @@ const openCpu = async (reason: string): Promise<OpenedBackend> => {
 };
 
 /**
- * Opens a GPU with WebGPU. If there is none, opens the WebAssembly backend, and returns the reason. Like `backend:
- * auto` of skein-train, this function never chooses a software adapter by default, because it computes on the same CPU
- * less efficiently.
+ * Opens a GPU with WebGPU. If there is no GPU, opens the WebAssembly backend, and returns the reason. Like `backend:
+ * auto` of skein-train, this function never chooses a software adapter by default, because a software adapter computes
+ * on the same CPU less efficiently.
  *
  * @throws HostError if neither backend works; AdapterError if the query string requests WebGPU and there is no adapter.
  */

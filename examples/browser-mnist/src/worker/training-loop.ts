@@ -6,7 +6,7 @@ import { Rate } from "./rate.ts";
 const stepsInFlight = 3;
 const reportMilliseconds = 100;
 const minStepsBetweenEvaluations = 20;
-/** Minimum ratio of the training time between evaluations to the duration of the last evaluation. */
+/** Minimum ratio of training time between evaluations to the duration of the latest evaluation. */
 const trainingPerEvaluation = 4;
 
 /** Yields to the event loop, so that messages from the page are handled. A step on the CPU never yields by itself. */
@@ -43,7 +43,7 @@ export class TrainingLoop {
   /** Losses not yet reported to the page. */
   private losses: number[] = [];
   private lastReport = 0;
-  /** Image for which the page has requested a prediction. Undefined: none. */
+  /** Image for which the page has requested a prediction. Undefined: no request. */
   private picture: Uint8Array | undefined;
 
   constructor(options: TrainingLoopOptions) {
@@ -54,7 +54,7 @@ export class TrainingLoop {
     return this.running !== undefined;
   }
 
-  /** Starts training. @returns a promise that resolves when training is paused, and rejects on an error. */
+  /** Starts training. @returns a promise that resolves when training is paused, and rejects if training fails. */
   start(): Promise<void> {
     this.paused = false;
     this.running ??= this.run().finally(() => {
@@ -76,8 +76,8 @@ export class TrainingLoop {
   }
 
   /**
-   * Requests a prediction. It is computed between two steps if training is running, because a step consumes the state.
-   * Only the newest request is served.
+   * Requests a prediction for an image. While training is running, the prediction is computed between two steps,
+   * because a step consumes the state. Only the latest request is answered.
    */
   async read(pixels: Uint8Array): Promise<void> {
     this.picture = pixels;

@@ -3,7 +3,7 @@ import { secondsText, shareText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent } from "./svg.ts";
 
-/** A part of a model, or an operator in a part, with its total time including children. */
+/** A model scope, or an operator in a scope, with its total time including children. */
 export interface FlameNode {
   readonly name: string;
   readonly kind: Kind;
@@ -22,7 +22,7 @@ const depthOf = ({ children }: FlameNode): number =>
   1 + children.reduce((most, child) => Math.max(most, depthOf(child)), 0);
 
 /**
- * Draw nested times as SVG: the root node at the top, and the children of each node below it, largest first. The width
+ * Draws nested times as SVG: the root node at the top, and the children of each node below it, largest first. The width
  * of a cell is proportional to the seconds of its node. Nodes without time have no cell.
  *
  * The SVG is static; `zoomFlame` adds a script that opens cells on a click.

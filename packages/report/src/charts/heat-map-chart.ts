@@ -6,20 +6,17 @@ import { linearTicks } from "./ticks.ts";
 export interface HeatMapRows {
   /** Names of the rows, from top to bottom. */
   readonly rows: readonly string[];
-  /**
-   * Edges of the columns on the axis, ascending, in the unit of the axis. There is one more edge than there are
-   * columns.
-   */
+  /** Column edges on the axis, ascending, in the unit of the axis. There is one more edge than columns. */
   readonly edges: readonly number[];
   /** Values by row and column, values[row][column], 0 or more. NaN and missing values are drawn as empty cells. */
   readonly values: readonly (readonly number[])[];
   /** Name of the horizontal axis. */
   readonly axis: string;
-  /** Smallest value with the darkest shade; larger values have the same shade. */
+  /** Value with the darkest shade; larger values have the same shade. */
   readonly most: number;
 }
 
-/** Number of shades, small enough to distinguish the shades easily. */
+/** Number of shades, small enough that readers can distinguish the shades. */
 const numShades = 8;
 const heights = { row: 14, gap: 30 };
 
@@ -28,8 +25,8 @@ const shadeOf = (value: number, most: number): number =>
   value > 0 && most > 0 ? Math.max(1, Math.min(numShades, Math.round((numShades * value) / most))) : 0;
 
 /**
- * Draw values as shades of one color. Larger values have more contrast to the background of the page, in the light and
- * in the dark scheme. The chart has only a few kB for any number of cells, because all cells of a shade are one path.
+ * Draws values as shades of one color. Larger values have more contrast to the background of the page, in the light and
+ * in the dark scheme. The chart has only a few kB for any number of cells, because all cells of a shade share one path.
  */
 export const heatMapChart = (
   { rows, edges, values, axis, most }: HeatMapRows,
@@ -53,7 +50,7 @@ export const heatMapChart = (
   const names = rows.map(
     (name, row) => `<text x="-6" y="${row * heights.row + 11}" text-anchor="end">${escapeText(name)}</text>`,
   );
-  const isClear = (tick: number): boolean => tick - first > (last - first) / 50; // no overlap with the axis name
+  const isClear = (tick: number): boolean => tick - first > (last - first) / 50; // do not overlap the axis name
   const ticks = linearTicks(first, last, 6)
     .filter(isClear)
     .map(

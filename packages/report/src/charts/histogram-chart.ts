@@ -15,9 +15,9 @@ const heights = { bars: 44, texts: 15 };
 const minHeight = 2;
 
 /**
- * Draw a histogram as bars from the smallest to the largest value, with a line at zero.
+ * Draws a histogram as bars from the smallest to the largest value, with a line at zero.
  *
- * The chart has a few hundred bytes for any number of values, because all bars are one path.
+ * The chart has a few hundred bytes for any number of values, because all bars share one path.
  */
 export const histogramChart = (
   { min, max, counts }: Pick<Histogram, "min" | "max" | "counts">,

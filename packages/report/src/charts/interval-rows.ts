@@ -5,7 +5,7 @@ export interface Interval {
 }
 
 /**
- * Assign intervals to the smallest number of rows such that intervals of a row do not overlap, in the order of their
+ * Assigns intervals to the smallest number of rows such that intervals of a row do not overlap, in the order of their
  * start times.
  *
  * @returns the row of each interval, in the order of the input, and the number of rows.

@@ -7,7 +7,7 @@ import { linearTicks } from "./ticks.ts";
 export interface Series {
   readonly name: string;
   readonly kind: Kind;
-  /** Points in ascending order of x. Points with NaN or infinite coordinates are left out. */
+  /** Points in ascending order of x. Points with NaN or infinite coordinates are omitted. */
   readonly points: readonly (readonly [x: number, y: number])[];
   /** Whether to draw points as separate dots instead of a line. Default: false. */
   readonly isScattered?: boolean;
@@ -20,12 +20,12 @@ export interface LineChartOptions {
 }
 
 const height = 220;
-/** Maximum number of points to draw per line: about the number of pixels in the width of a large window. */
+/** Maximum number of drawn points per line, about the pixel width of a large window. */
 const maxPoints = 2000;
 
 type Points = Series["points"];
 
-/** Downsample points: each group of consecutive points is replaced by its minimum and its maximum in y. */
+/** Downsamples points: each group of consecutive points is replaced by its minimum and its maximum in y. */
 const downsampled = (points: Points): Points => {
   if (points.length <= maxPoints) return points;
   const each = Math.ceil((2 * points.length) / maxPoints);
@@ -37,7 +37,7 @@ const downsampled = (points: Points): Points => {
 
 const isDrawn = ([x, y]: readonly [number, number]): boolean => Math.abs(x) <= 1e30 && Math.abs(y) <= 1e30;
 
-/** Draw series as lines, each in the color of its kind, with axes from the smallest to the largest value. */
+/** Draws series as lines, each in the color of its kind, with axes from the smallest to the largest value. */
 export const lineChart = (series: readonly Series[], { label, axis }: LineChartOptions): string => {
   const drawn = series.map((one) => ({ ...one, points: downsampled(one.points.filter(isDrawn)) }));
   const all = drawn.flatMap(({ points }) => points);

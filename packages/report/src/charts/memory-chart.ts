@@ -3,7 +3,7 @@ import { byteUnits, bytesText } from "../quantities.ts";
 import { chart, isSize, percent, pixel } from "./svg.ts";
 import { linearTicks, tickTexts } from "./ticks.ts";
 
-/** A value that occupies memory from one position of a step to another; both positions are included. */
+/** A value that occupies memory between two positions of a step, inclusive. */
 export interface Lifetime {
   readonly name: string;
   readonly bytes: number;
@@ -11,9 +11,7 @@ export interface Lifetime {
   readonly to: number;
 }
 
-/**
- * Live bytes at each position of a step, bytes of memory that is always in use, and lifetimes of values to draw below.
- */
+/** Memory use to draw: bytes that are always in use, live bytes at each position of a step, and lifetimes of values. */
 export interface MemoryRows {
   readonly residentBytes: number;
   readonly liveBytes: readonly number[];
@@ -21,14 +19,14 @@ export interface MemoryRows {
 }
 
 const heights = { area: 200, gap: 26, lifetime: 24 };
-/** Maximum number of positions in the drawn area: about the number of pixels in the width of a large window. */
+/** Maximum number of positions in the drawn area, about the pixel width of a large window. */
 const maxPositions = 2000;
 
-/** Returns the position with the most live bytes, the first one if there are several; −1 if there are no positions. */
+/** Returns the first position with the most live bytes; −1 if there are no positions. */
 export const peakPosition = (liveBytes: readonly number[]): number =>
   liveBytes.reduce((best, bytes, at) => (bytes > (liveBytes[best] ?? -1) ? at : best), -1);
 
-/** Downsample positions: each group of positions is replaced by its maximum, so that peaks remain visible. */
+/** Downsamples positions: each group of positions is replaced by its maximum, so that peaks remain visible. */
 const downsampled = (values: readonly number[]): readonly number[] => {
   if (values.length <= maxPositions) return values;
   return Array.from({ length: maxPositions }, (_, i) =>
@@ -39,7 +37,7 @@ const downsampled = (values: readonly number[]): readonly number[] => {
 };
 
 /**
- * Draw memory over a step: an area of live bytes above the bytes that are always in use, a mark at the peak, and the
+ * Draws memory over a step: an area of live bytes above the bytes that are always in use, a mark at the peak, and the
  * lifetimes of values below.
  */
 export const memoryChart = (rows: MemoryRows, { label }: { readonly label: string }): string => {
@@ -55,7 +53,7 @@ export const memoryChart = (rows: MemoryRows, { label }: { readonly label: strin
   const scaled = (bytes: number): number => Math.round(1000 * (1 - bytes / (1.08 * most)));
   const steps = downsampled(liveBytes);
   const outline = steps.map((bytes, at) => `V${scaled(residentBytes + bytes)}H${at + 1}`).join("");
-  // Ticks are at round binary sizes: whole multiples of the largest unit that is not larger than the peak.
+  // Ticks are at integer multiples of the largest binary unit that is not larger than the peak.
   const unit = 1024 ** Math.floor(Math.log2(most) / 10);
   const sizes = linearTicks(0, (1.08 * most) / unit, 6).map((tick) => tick * unit);
   const texts = tickTexts(sizes, byteUnits);

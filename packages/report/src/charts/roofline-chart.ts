@@ -4,7 +4,7 @@ import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent, pixel } from "./svg.ts";
 import { logPosition, logTicks, tickTexts } from "./ticks.ts";
 
-/** Work of an operator, with its measured time. */
+/** Flops and bytes of an operator, with its measured time. */
 export interface RooflinePoint {
   readonly name: string;
   readonly kind: Kind;
@@ -40,9 +40,9 @@ export const numUndrawablePoints = (points: readonly RooflinePoint[]): number =>
   points.filter((point) => !isDrawn(point)).length;
 
 /**
- * Draw operators by flops per byte (→) and flops per second (↑), both logarithmic, under the roof given by memory
- * bandwidth and arithmetic peak of a device. The area of a dot is proportional to its time. Points without flops, bytes
- * or time are left out.
+ * Draws operators by flops per byte (→) and flops per second (↑), both logarithmic, under the roofline of a device: its
+ * memory bandwidth and arithmetic peak. The area of a dot is proportional to its time. Points without flops, bytes or
+ * time are omitted.
  *
  * Source: Williams, Waterman and Patterson, *Roofline*, CACM 52, 2009.
  */

@@ -27,7 +27,7 @@ export interface StackedBarOptions {
 
 const isVisible = ({ seconds }: Segment): boolean => isSize(seconds);
 
-/** Draw a bar that is divided into segments of time. Segments of zero or negative time are left out. */
+/** Draws a bar that is divided into segments of time. Segments of zero or negative time are omitted. */
 export const stackedBar = (
   segments: readonly Segment[],
   {

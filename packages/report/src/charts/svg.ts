@@ -1,11 +1,11 @@
 import { escapeText } from "../html.ts";
 
 /**
- * Format a fraction, 0 to 1, as an SVG length: "12.34%". Charts with such lengths fit every window without a script.
+ * Formats a fraction, 0 to 1, as an SVG length: "12.34%". Charts with such lengths fit every window without a script.
  */
 export const percent = (part: number): string => `${Number((100 * (Number.isFinite(part) ? part : 0)).toFixed(4))}%`;
 
-/** Round to a tenth of a pixel, which is exact enough and keeps pages small. */
+/** Rounds to a tenth of a pixel, which is accurate enough and keeps pages small. */
 export const pixel = (value: number): number => Math.round(10 * value) / 10;
 
 /**
@@ -14,12 +14,12 @@ export const pixel = (value: number): number => Math.round(10 * value) / 10;
  */
 export const isSize = (value: number): boolean => value >= 1e-30 && value <= 1e30;
 
-/** Returns the content of an empty chart, a message. */
+/** Returns the content of an empty chart: a message. */
 const placeholder = (words: string): string =>
   `<text x="50%" y="50%" text-anchor="middle" class="quiet">${escapeText(words)}</text>`;
 
 /**
- * Wrap the parts of a chart in an SVG element that is as wide as its container, with a height in pixels. Axis labels
+ * Wraps the parts of a chart in an SVG element that is as wide as its container, with a height in pixels. Axis labels
  * are outside of this element; `styles.ts` has margins for them.
  *
  * Why not a library: Observable Plot 0.6 and Vega-Lite 6.5 draw with a fixed width in pixels and fixed colors, so

@@ -37,8 +37,8 @@ export const logTicks = (from: number, to: number, most: number): number[] => {
 };
 
 /**
- * Format ticks with a common unit, which is that of the largest tick, and with as many decimals as the distance of the
- * ticks needs: 0 ms, 0.5 ms, 1.0 ms.
+ * Formats ticks with the unit of the largest tick, and with enough decimals to distinguish adjacent ticks: 0 ms, 0.5
+ * ms, 1.0 ms.
  *
  * Self-contained: the page embeds the source of this function.
  */

@@ -21,22 +21,22 @@ export interface TimelineTrack {
 }
 
 /**
- * Range of horizontal coordinates: the whole time range corresponds to integers from 0 to this number. They fit into
- * the 24 bits of browsers' floats, and one unit is 100 ps for a step of a millisecond.
+ * Range of horizontal coordinates: integers from 0 to this number cover the whole time range. These integers fit into
+ * the 24 bits of browsers' floats. For a step of a millisecond, one unit is 100 ps.
  */
 const units = 10_000_000;
 const heights = { axis: 22, group: 20, track: 18, predicted: 11, gap: 6 };
 /**
- * Heights in pixels: of each row in a track with several rows of measured or predicted spans, and maximum height
- * (`most`) of such a track.
+ * Heights in pixels for tracks with several rows: of each row of measured or predicted spans, and the maximum height of
+ * the track (`most`).
  */
 const rowHeight = { measured: 9, predicted: 5, most: 72 };
 /** Height of a row, and of a span in a row, in the coordinates of the track. */
 const row = { height: 10, span: 8.6 };
 
 /**
- * Returns the time range of a timeline: from 0, or from the start of the earliest span if that is negative, to the
- * latest end.
+ * Returns the time range of a timeline: from 0, or from the earliest start if a span starts before 0, to the latest
+ * end.
  */
 const rangeOf = (tracks: readonly TimelineTrack[]): Interval => {
   let [startSeconds, endSeconds] = [0, 0];
@@ -50,8 +50,8 @@ const rangeOf = (tracks: readonly TimelineTrack[]): Interval => {
 };
 
 /**
- * Draw all spans of a kind as one path of thick lines, which needs ten bytes per span instead of a hundred. `data-l`
- * contains the index of each span's label.
+ * Draws all spans of a kind as one path of thick lines, with ten bytes per span instead of a hundred. `data-l` contains
+ * the index of each span's label.
  */
 const paths = (
   spans: readonly TimelineSpan[],
@@ -83,7 +83,7 @@ const isDrawn = ({ startSeconds, endSeconds }: Interval): boolean =>
   isTime(startSeconds) && isTime(endSeconds) && endSeconds >= startSeconds;
 
 /**
- * Draw spans over time, with one row of the chart per track. A track has several rows if its spans overlap, and its
+ * Draws spans over time, with one row of the chart per track. A track has several rows if its spans overlap, and its
  * predicted spans are below its measured spans.
  *
  * The SVG is static; `zoomTimeline` adds zooming, panning and tooltips. Each track is a nested SVG whose `viewBox` is

@@ -1,5 +1,5 @@
 /**
- * Show a tooltip with the text of a mark's `title` or `data-tip`, next to the pointer or next to the focused mark.
+ * Shows a tooltip with the text of a mark's `title` or `data-tip`, next to the pointer or next to the focused mark.
  * Escape hides the tooltip.
  *
  * Runs in the page, which embeds the source of this function, so this function must not use names from outside.

@@ -1,6 +1,6 @@
 /**
- * Make tables of class `sortable` sortable by a click on a heading, and filter their rows by the input fields whose
- * `data-filters` names the table. A row is visible if it contains all words of each text field, and if its `data-`
+ * Makes tables of class `sortable` sortable by a click on a heading, and filters their rows by the input fields whose
+ * `data-filters` is the table's id. A row is visible if it contains all words of each text field, and if its `data-`
  * attribute with the name of each choice field equals the choice.
  *
  * Runs in the page, which embeds the source of this function, so this function must not use names from outside.

@@ -1,6 +1,6 @@
 /**
- * Make flame charts interactive: a click on a cell, or Enter, widens the cell to the whole width; the breadcrumb trail
- * above the chart leads back. Arrow keys move from cell to cell.
+ * Makes flame charts interactive. A click on a cell, or Enter, widens the cell to the full width, and the breadcrumb
+ * trail above the chart leads back. Arrow keys move from cell to cell.
  *
  * Runs in the page, which embeds the source of this function, so this function must not use names from outside.
  */

@@ -1,10 +1,10 @@
 /**
- * Make timelines zoom and pan with the pointer, the wheel, buttons (`data-zoom`) and keys, and describe the span under
- * the pointer or the selected span.
+ * Makes timelines zoom and pan with the pointer, the wheel, buttons (`data-zoom`) and keys, and describes the span
+ * under the pointer or the selected span.
  *
  * Keys: ← and → move from span to span, ↑ and ↓ from track to track, Enter fits the selected span to the window; + and
  * − zoom, Shift with ← or → pans, 0 shows all. The wheel zooms if the timeline has the focus, or if Ctrl is pressed;
- * without focus and Ctrl it scrolls the page as usual.
+ * otherwise it scrolls the page as usual.
  *
  * @param root A page, or an element that contains timelines.
  *
@@ -23,7 +23,7 @@ export const zoomTimeline = (
     const units = Number(unitsText);
     const [start, end] = [Number(startText), Number(endText)];
     const labels = (labelsText ?? "").split("\n");
-    const least = units / 20_000; // Minimum visible range: below this width, browsers' coordinates become coarse.
+    const least = units / 20_000; // Minimum visible range: below this width, browsers round coordinates too coarsely.
     const output = figure.querySelector("output");
     const ticks = svg.querySelector(".ticks")!;
     const create = (name: string, attributes: Readonly<Record<string, string | number>>): SVGElement => {

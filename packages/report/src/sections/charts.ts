@@ -23,8 +23,8 @@ const waitedSeconds = ({ spans }: RankSpans): number =>
   );
 
 /**
- * Selects the ranks to show: all ranks if there are few; if there are many, the ranks that wait least and the ranks
- * that wait most, in rank order.
+ * Selects the ranks to show, in rank order: all ranks if there are few, otherwise the ranks that wait least and the
+ * ranks that wait most.
  */
 export const selectRanks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
   if (ranks.length <= maxRanks) return ranks;

@@ -9,7 +9,7 @@ import { sortableTable } from "./table.ts";
 const maxColumns = 160;
 /** Maximum number of rows of a heat map, so that the page stays readable; the table lists all experts. */
 const maxRows = 64;
-/** Multiple of the mean load from which on a load has the darkest shade. */
+/** Load relative to the mean from which on cells have the darkest shade. */
 const most = 3;
 
 const mean = (values: readonly number[]): number =>

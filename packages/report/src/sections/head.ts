@@ -83,8 +83,8 @@ const adviceItem = ({ finding, cure, change, saves, basis }: Advice): string => 
 };
 
 /**
- * Renders the head of the page: the job, four key metrics, the division of the step into phases, the three slowest
- * operators and the advice.
+ * Renders the head of the page: the job, four key metrics, the segments of the step, the three slowest operators and
+ * the advice.
  */
 export const headSection = (report: ProfileReport): string => {
   const { job, machine, backend, ranks, madeAt, advice, operators } = report;

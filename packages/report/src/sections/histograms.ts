@@ -4,10 +4,10 @@ import { digitsText } from "../quantities.ts";
 import type { Histogram, ParameterHistograms, RunReport } from "../run-report.ts";
 import type { Kind } from "../tokens.ts";
 
-/** Tensors of a parameter that have a histogram. */
+/** Tensors of a parameter for which there are histograms. */
 export type HistogramKind = "weights" | "gradients";
 
-/** Color of each kind of histogram, as a kind of mark. */
+/** Kind of mark that determines the color of each histogram kind. */
 const colours: Readonly<Record<HistogramKind, Kind>> = { weights: "forward", gradients: "backward" };
 
 /** Describes a histogram in one line, without counts of 0: "mean 0.1, norm 3, 2 zeros, 1 not finite". */

@@ -1,8 +1,6 @@
 import { escapeText } from "../html.ts";
 
-/**
- * Heading of a column of a table, and whether its cells contain numbers. Numbers are right-aligned and sorted by value.
- */
+/** Column of a table. Numeric cells are right-aligned and sorted by value. */
 export interface Column {
   readonly heading: string;
   readonly numeric: boolean;

@@ -8,9 +8,9 @@ export const timelineHelp =
 
 /**
  * Returns the content of a timeline figure: buttons, an output line for the selected span, the chart, and a legend.
- * `zoomTimeline` makes the figure interactive if it is inside an element with `data-timeline`.
+ * `zoomTimeline` makes the figure interactive if the figure is inside an element with `data-timeline`.
  *
- * @param options Label of the chart, and the noun that names its whole time range.
+ * @param options `label`: name of the chart. `all`: noun for its full time range.
  */
 export const timelineFigure = (
   tracks: readonly TimelineTrack[],

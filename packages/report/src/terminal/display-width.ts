@@ -3,20 +3,23 @@ const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 const isWide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1FAFF}\u{20000}-\u{3FFFD}]/u;
 
-/** Make text safe for a terminal: control and format characters become "?", and white space becomes a blank. */
+/** Makes text safe for a terminal: control and format characters become "?", and white space becomes a blank. */
 export const printable = (text: string): string =>
   text.replaceAll(/\s+/gu, " ").replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, "?");
 
 const cells = (text: string): { readonly segment: string; readonly width: number }[] =>
   [...graphemes.segment(text)].map(({ segment }) => ({ segment, width: isWide.test(segment) ? 2 : 1 }));
 
-/** Returns the number of terminal columns that a text occupies: two for East Asian letters and most pictographs. */
+/**
+ * Returns the number of terminal columns that a text occupies: two per East Asian character and most pictographs,
+ * otherwise one.
+ */
 export const displayWidth = (text: string): number =>
   /^[ -~]*$/.test(text) ? text.length : cells(text).reduce((sum, { width }) => sum + width, 0);
 
 /**
- * Shorten text to at most `width` columns with an ellipsis: at the end, or in the middle for paths, whose start and end
- * are most informative.
+ * Shortens text to at most `width` columns with an ellipsis. The ellipsis is at the end, or in the middle for paths,
+ * whose start and end are most informative.
  */
 export const cut = (text: string, width: number, at: "end" | "middle" = "end"): string => {
   if (displayWidth(text) <= width) return text;
@@ -36,17 +39,17 @@ export const cut = (text: string, width: number, at: "end" | "middle" = "end"): 
   return `${fitting(all, width - 1 - after).join("")}…${fitting(all.toReversed(), after).reverse().join("")}`;
 };
 
-/** Pad text with blanks to a width in columns. */
+/** Pads text with blanks to a width in columns. */
 export const padded = (text: string, width: number, side: "left" | "right"): string => {
   const blanks = " ".repeat(Math.max(0, width - displayWidth(text)));
   return side === "left" ? text + blanks : blanks + text;
 };
 
-/** Matches the blank between a number and its unit, where a line must not be broken. */
+/** Matches the blank between a number and its unit, at which a line must not break. */
 const unitGap = /(?<=\d) (?=(?:%|[nµm]?s|[KMGT]iB|B)(?![\p{L}\d]))/gu;
 const noBreak = "\u00A0";
 
-/** Break text into lines of at most `width` columns, between words, or inside a word that is longer than a line. */
+/** Breaks text into lines of at most `width` columns, between words, or inside a word that is longer than a line. */
 export const wrapped = (text: string, width: number): string[] => {
   const lines: string[] = [];
   let line = "";
@@ -73,7 +76,7 @@ export const wrapped = (text: string, width: number): string[] => {
   return [...lines, line].map((one) => one.replaceAll(noBreak, " "));
 };
 
-/** Format text with a hanging indent after a mark or a name; lines have at most `columns` columns. */
+/** Formats text with a hanging indent after a mark or a name; lines have at most `columns` columns. */
 export const hangingIndent = (mark: string, text: string, columns: number): string[] => {
   const margin = displayWidth(mark);
   return wrapped(text, columns - margin).map((line, index) => (index === 0 ? mark : " ".repeat(margin)) + line);

@@ -8,9 +8,9 @@ import { hangingIndent, printable, wrapped } from "./display-width.ts";
 import { barLengths } from "./text-bar.ts";
 import { type TextColumn, textTable } from "./text-table.ts";
 
-/** Options of the layout of a report in a terminal. */
+/** Layout options of a report in a terminal. */
 export interface TerminalReportOptions {
-  /** Width of the terminal in columns, at least 20; no line is longer. */
+  /** Width of the terminal in columns, at least 20. Every line fits. */
   readonly columns: number;
   /** Whether to write color codes. Default: false. */
   readonly colour?: boolean | undefined;
@@ -90,7 +90,7 @@ const headLines = (report: ProfileReport): [string, string][] => {
 };
 
 /**
- * Format a table of the slowest operators, the other operators as one row, time outside kernels, and the step. The
+ * Formats a table of the slowest operators, the other operators as one row, time outside kernels, and the step. The
  * shares add up to 100 %.
  */
 const operatorTable = ({ operators, outside, step }: ProfileReport, columns: number): string[] => {
@@ -151,8 +151,8 @@ const operatorTable = ({ operators, outside, step }: ProfileReport, columns: num
 };
 
 /**
- * Returns the name of an algorithm without the kind of collective, which has its own column: `ring-all-reduce` →
- * `ring`.
+ * Returns the name of an algorithm without its suffix, the kind of collective, which has a separate column:
+ * `ring-all-reduce` → `ring`.
  */
 const shortAlgorithm = (algorithm: string, kind: string): string =>
   algorithm.endsWith(`-${kind}`) ? algorithm.slice(0, -kind.length - 1) : algorithm;
@@ -208,8 +208,8 @@ const adviceLines = ({ finding, cure, change, saves, basis }: Advice, columns: n
 };
 
 /**
- * Format a report for a terminal: the step and its division into phases, the ten slowest operators, collectives, memory
- * and advice. No line is longer than `columns`.
+ * Formats a report for a terminal: the step and its segments, the ten slowest operators, collectives, memory and
+ * advice. No line is longer than `columns`.
  *
  * @throws ArgumentError for fewer than 20 columns.
  */

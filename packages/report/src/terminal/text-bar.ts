@@ -1,6 +1,6 @@
 /**
- * Computes the number of letters for each part of a bar by the largest remainder method; they add up to `width`. All
- * numbers are 0 if all parts are 0.
+ * Computes the number of letters for each part of a bar by the largest remainder method. The numbers add up to `width`,
+ * or are all 0 if all parts are 0.
  */
 export const barLengths = (amounts: readonly number[], width: number): number[] => {
   const whole = amounts.reduce((sum, amount) => sum + amount, 0);

@@ -1,6 +1,6 @@
 import { cut, displayWidth, padded } from "./display-width.ts";
 
-/** A column of a table in the terminal. */
+/** Column of a table in the terminal. */
 export interface TextColumn {
   readonly heading: string;
   readonly numeric: boolean;
@@ -8,7 +8,7 @@ export interface TextColumn {
   readonly cutAt: "middle" | "end";
   /** Minimum width to which a text column is shortened. If the table is still too wide, columns are dropped. */
   readonly least: number;
-  /** Weight of the column: if there is not enough room, columns with the smallest weight are dropped first. */
+  /** Weight of the column. If there is not enough room, columns with the smallest weight are dropped first. */
   readonly weight: number;
 }
 
@@ -18,8 +18,8 @@ const total = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
 
 /**
- * Format rows as lines of at most `width` columns: first the widest text column is shortened, then columns are dropped.
- * Numbers are never cut.
+ * Formats rows as lines of at most `width` columns. If the table is too wide, the widest text columns are shortened,
+ * then columns are dropped. Numbers are never cut.
  */
 export const textTable = (
   columns: readonly TextColumn[],

@@ -1,7 +1,7 @@
 import { median } from "@skein/measuring";
 import type { RankSpans, Span } from "@skein/tensor-core";
 
-/** Kinds of collectives whose result is available on any rank only after all ranks have taken part. */
+/** Kinds of collectives that complete on a rank only after all ranks have taken part. */
 const synchronizing: ReadonlySet<string | undefined> = new Set([
   "all-reduce",
   "all-gather",
@@ -12,8 +12,8 @@ const synchronizing: ReadonlySet<string | undefined> = new Set([
 const hostOf = (process: string | undefined): string => process?.split(":")[0] ?? "";
 
 /**
- * Returns the end times of synchronizing collectives over all ranks, by name and by number of earlier occurrences of
- * the name.
+ * Returns the end times of synchronizing collectives that include all ranks. A key consists of the name and the number
+ * of earlier collectives with this name.
  */
 const endsOf = (spans: readonly Span[], worldSize: number): ReadonlyMap<string, number> => {
   const occurrences = new Map<string, number>();
@@ -31,9 +31,9 @@ const shifted = (spans: readonly Span[], seconds: number): Span[] =>
   spans.map((span) => ({ ...span, startSeconds: span.startSeconds - seconds, endSeconds: span.endSeconds - seconds }));
 
 /**
- * Convert the spans of all ranks to one clock. Ranks of a host share a clock. The clock of another host is shifted by
- * the median difference between the ends of collectives over all ranks, which end nearly at the same time on every
- * rank. The remaining error is at most about the time of one message.
+ * Converts the spans of all ranks to the clock of the first rank's host. Ranks of a host share a clock. Collectives
+ * over all ranks end at nearly the same time on every rank. The clock of another host is therefore shifted by the
+ * median difference between these end times. The remaining error is about the time of one message at most.
  */
 export const alignClocks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
   const [first] = ranks;

@@ -4,9 +4,9 @@ import type { z } from "zod";
 import { flowOf, type SpanEvent, spanOf, traceEvent, type TraceFacts } from "./trace-event.ts";
 import { traceError } from "./trace-error.ts";
 
-/** State of a trace whose end is missing. */
+/** State of a trace that was cut off. */
 export interface TraceCut {
-  /** Time up to which all spans were read, in seconds on the clock of the trace. */
+  /** Time up to which all spans were read, in seconds on the trace's clock. */
   readonly reachedSeconds: number;
   /** Names of steps that at least one rank started but did not complete. */
   readonly incompleteSteps: readonly string[];
@@ -15,10 +15,7 @@ export interface TraceCut {
 /** A parsed trace. */
 export interface ReadTrace<Facts extends TraceFacts = TraceFacts> {
   readonly facts: Facts;
-  /**
-   * Ranks in order, with their spans in the order of start times. Incomplete steps are left out, but their kernels are
-   * included.
-   */
+  /** Ranks in order, with their spans by start time. Incomplete steps are omitted, but their kernels are included. */
   readonly ranks: readonly RankSpans[];
   readonly events: number;
   /** State of an incomplete trace. Absent if the trace is complete. */
@@ -29,7 +26,7 @@ const head = '{"displayTimeUnit":"ms","otherData":';
 const afterFacts = ',"traceEvents":[';
 
 /**
- * Parse the first line of a trace written by skein-train or skein-profile.
+ * Parses the first line of a trace written by skein-train or skein-profile.
  *
  * @returns the run facts in the line; undefined if another program wrote the line, or if the line is incomplete.
  */
@@ -92,7 +89,7 @@ class SpanCollector {
     }
   }
 
-  /** Build the result. @param whole Whether the trace is complete. */
+  /** Builds the result. @param whole Whether the trace is complete. */
   finish<Facts extends TraceFacts>(facts: Facts, whole: boolean): ReadTrace<Facts> {
     if (!whole && !this.ordered)
       throw traceError(
@@ -159,8 +156,8 @@ const parseWhole = <Facts extends TraceFacts>(
 const maxCharacters = 2 ** 28;
 
 /**
- * Returns all remaining lines as one text.
- * @throws ArgumentError if they have more than `most` characters.
+ * Returns all remaining lines.
+ * @throws ArgumentError if the lines have more than `most` characters.
  */
 const remainingLines = (lines: Iterator<string>, most: number, path: string): string[] => {
   const all: string[] = [];
@@ -173,9 +170,8 @@ const remainingLines = (lines: Iterator<string>, most: number, path: string): st
 };
 
 /**
- * Parse a trace from its lines, up to its end. For an incomplete trace the result contains the same data as for the
- * complete trace for all steps that ended before the last complete span begins, because spans are in the order of start
- * times.
+ * Parses a trace from its lines. If the end of the trace is missing, the result has the same data as the complete trace
+ * for all steps that ended before the last complete span begins, because spans are in the order of start times.
  *
  * Cost: linear in events; one line is in memory at a time.
  *

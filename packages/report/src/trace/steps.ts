@@ -1,10 +1,10 @@
 import type { Phase, RankSpans, Span } from "@skein/tensor-core";
 
-/** All spans of one rank in one step. */
+/** All spans of one rank in a step. */
 export interface RankStep {
   readonly rank: number;
   readonly number: number;
-  /** Span of the whole step: its start, its end, and its exposed communication. */
+  /** Span of the whole step, with its start, end and exposed communication. */
   readonly whole: Span;
   /** Spans that begin within the step, in the order of start times. */
   readonly spans: readonly Span[];
@@ -13,8 +13,8 @@ export interface RankStep {
 const stepNumber = ({ name }: Span): number => Number(/^step (\d+)$/.exec(name)?.[1]);
 
 /**
- * Split the spans of a rank into steps. Spans between two steps, such as a checkpoint, belong to no step; incomplete
- * steps of an incomplete trace are left out.
+ * Splits the spans of a rank into steps. Spans between two steps, such as a checkpoint, belong to no step. Incomplete
+ * steps of a trace that was cut off are omitted.
  */
 export const stepsOf = ({ rank, spans }: RankSpans): readonly RankStep[] => {
   const ordered = spans.toSorted((a, b) => a.startSeconds - b.startSeconds);
@@ -32,7 +32,7 @@ export const stepsOf = ({ rank, spans }: RankSpans): readonly RankStep[] => {
 /** One step of all ranks, in rank order. */
 export type WorldStep = readonly RankStep[];
 
-/** Returns the steps that every rank completed, in order, with ranks in order. */
+/** Returns the steps that every rank completed, in step order; the ranks of each step are in rank order. */
 export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] => {
   const byNumber = Map.groupBy(ranks.flatMap(stepsOf), ({ number }) => number);
   return [...byNumber.entries()]
@@ -66,14 +66,14 @@ export const shiftSpans = (ranks: readonly RankSpans[], begin: number): RankSpan
     })),
   }));
 
-/** Returns the spans of one step, with times relative to the earliest start on any rank. */
+/** Returns the spans of one step, with times relative to its earliest start on any rank. */
 export const timelineOf = (step: WorldStep): RankSpans[] =>
   shiftSpans(
     step.map(({ rank, whole, spans }) => ({ rank, spans: [whole, ...spans] })),
     Math.min(...step.map(({ whole }) => whole.startSeconds)),
   );
 
-/** Computes the total time of the spans on one track, by name. */
+/** Sums the durations of the spans on one track, by name. */
 export const sumsByName = (spans: readonly Span[], track: Span["track"]): ReadonlyMap<string, SpanSum> => {
   const sums = new Map<string, { seconds: number; calls: number; phase: Phase | undefined }>();
   for (const span of spans) {
@@ -86,7 +86,7 @@ export const sumsByName = (spans: readonly Span[], track: Span["track"]): Readon
   return sums;
 };
 
-/** Computes the total time of the spans on one track, by rank, step and name. Each span is visited once. */
+/** Sums the durations of the spans on one track, by rank, step and name. Each span is visited once. */
 export const secondsByRank = (
   steps: readonly WorldStep[],
   track: Span["track"],

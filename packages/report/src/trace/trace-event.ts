@@ -4,11 +4,11 @@ import { type Span, type SpanArgs, type Track, tracks } from "@skein/tensor-core
 import * as z from "zod";
 import { spanArgs } from "../parse-report.ts";
 
-/** Facts about the run that a trace contains in addition to the spans, so that a reader can identify the job. */
+/** Run facts that a trace contains in addition to its spans, so that a reader can identify the job. */
 export interface TraceFacts {
   readonly job: string;
   readonly backend: string;
-  /** Number of samples per step, all ranks together. */
+  /** Number of samples per step, summed over all ranks. */
   readonly samplesPerStep: number;
   /** Time when the trace was written, ISO 8601. */
   readonly madeAt: string;
@@ -18,12 +18,12 @@ const rank = z.int().nonnegative();
 /** Schema of a time in microseconds. */
 const time = z.number().min(-1e15).max(1e15);
 
-/** Event of a span, on a row of its rank. */
+/** Event for a span, on a row of its rank. */
 export interface SpanEvent {
   readonly ph: "X";
   readonly name: string;
   readonly cat: Track;
-  /** Number of the rank. */
+  /** Rank number. */
   readonly pid: number;
   readonly tid: number;
   readonly ts: number;
@@ -31,7 +31,7 @@ export interface SpanEvent {
   readonly args?: SpanArgs;
 }
 
-/** Event of one end of a flow. The event follows the span to which it belongs. */
+/** Event for one end of a flow. The event follows the span that it belongs to. */
 export interface FlowEvent extends Pick<SpanEvent, "pid" | "tid" | "ts"> {
   readonly ph: "s" | "t" | "f";
   readonly id: number;
@@ -74,7 +74,7 @@ export const traceFacts: z.ZodType<TraceFacts> = z.object({
 
 const secondsOf = (microseconds: number): number => Math.round(1000 * microseconds) / 1e9;
 
-/** Returns the span of an event, exact to the nanosecond as written. */
+/** Returns the span of an event. Times are exact to the nanosecond, as they were written. */
 export const spanOf = ({ name, cat: track, ts, dur, args }: SpanEvent): Span => ({
   name,
   track,
