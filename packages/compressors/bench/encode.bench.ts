@@ -1,4 +1,4 @@
-// Cost of encoding, decoding and a whole aggregation on one core or on a device, in copies of a gradient.
+// Cost of encoding, decoding and full aggregation on one core or on a device, relative to copying the gradient.
 // Run: node bench/encode.bench.ts [part of a name] [--elements 25e6] [--density 0.01] [--backend cpu | webgpu]
 import { parseArgs } from "node:util";
 import {
@@ -90,13 +90,16 @@ const aggregators: { readonly [name: string]: Aggregator } = {
 const block = normalArray([1_000_000], 7).data as Float32Array;
 const host = Float32Array.from({ length: count }, (_, i) => block[i % block.length]! * (1 + i * 1e-9));
 
-/** Backend of calls and method to time them. */
+/** Backend for the calls, with functions to time them. */
 interface Bench {
   readonly name: string;
   readonly backend: Backend;
-  /** Milliseconds from a call until its results are available. Excludes compilation and binding in the first call. */
+  /**
+   * Measures the milliseconds from a call until its results are available. Compilation and binding in the first call
+   * are excluded.
+   */
   readonly measureCall: (call: () => Promise<unknown>) => Promise<Measurement>;
-  /** Milliseconds to copy the gradient. */
+  /** Measures the milliseconds to copy the gradient. */
   readonly measureCopy: () => Promise<Measurement>;
   close(): void;
 }
@@ -118,7 +121,10 @@ const openCpu = async (): Promise<Bench> => ({
   close: () => undefined,
 });
 
-/** A device has caches to warm up, but no JIT compiler; a software device takes seconds per call. */
+/**
+ * Numbers of trials on a device. A device has caches to warm up, but no JIT compiler. A software device takes seconds
+ * per call.
+ */
 const deviceTrials = { least: 3, most: 21, milliseconds: 5000 };
 
 const openDevice = async (): Promise<Bench> => {
@@ -254,7 +260,7 @@ const timeCodec = async (name: string, compressor: Compressor, state: unknown): 
   free(encoded);
 };
 
-/** Report an error as a result, for a device without enough binding size or memory. */
+/** Reports an error as a result, for a device with too little memory or too small bindings. */
 const orRefusal = async (name: string, work: () => Promise<void>): Promise<void> => {
   try {
     await work();

@@ -1,4 +1,4 @@
-// Size of a step's graph with the exchange of gradients, and time to trace and optimize it. Run: node
+// Graph size of a step with gradient exchange, and time to trace and optimize this graph. Run: node
 // bench/exchange.bench.ts
 import { type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { optimize, validateGraph } from "@skein/tensor-core/backend";

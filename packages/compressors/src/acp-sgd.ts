@@ -14,9 +14,9 @@ import {
 } from "./low-rank.ts";
 
 export interface AcpSgdState {
-  /** Left factor `[n, r]` of each compressed matrix, equal on all ranks. */
+  /** Left factor `[n, r]` per compressed matrix, equal on all ranks. */
   readonly p: readonly Tensor[];
-  /** Right factor `[m, r]` of each compressed matrix, equal on all ranks. */
+  /** Right factor `[m, r]` per compressed matrix, equal on all ranks. */
   readonly q: readonly Tensor[];
 }
 
@@ -26,12 +26,12 @@ export interface AcpSgdOptions extends LowRankOptions {
 }
 
 /**
- * ACP-SGD: send one of the two thin factors of each matrix, in a single message. With "p": `Q ← orthogonalise(Q)`, `P =
- * mean(MᵢQ)`. With "q": `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`. In both cases `M̂ = PQᵀ`. Both variants have the same
- * state type, so that they can alternate: see `acpSgdCycle`.
+ * ACP-SGD: send one of the two thin factors of each matrix, in a single message. With "p": `Q ← orthogonalise(Q)`,
+ * `P = mean(MᵢQ)`. With "q": `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`. In both cases `M̂ = PQᵀ`. Both variants have the
+ * same state type, so that they can alternate: see `acpSgdCycle`.
  *
- * The choice of matrices and vectors and the initial factors are those of `powerSgdAggregator`; two steps of ACP-SGD
- * send its two messages. `sent` of a rank is `PᵢQᵀ`, or `PQᵢᵀ`. Biased: wrap it in `withErrorFeedback`.
+ * Matrices, vectors and initial factors are chosen as in `powerSgdAggregator`. Two steps of ACP-SGD send the two
+ * messages of one PowerSGD step. `sent` of a rank is `PᵢQᵀ`, or `PQᵢᵀ`. Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a rank below 1.
  * Cost: one all-reduce of `v + Σ r·n` elements, or `v + Σ r·m`; `2nmr` flops per matrix, plus `nmr` each for M̂ and
@@ -54,7 +54,7 @@ export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggreg
     aggregate: (gradient, { p, q }, bucket, context) => {
       const plan = planLowRank(bucket, options, 1);
       const own = splitLowRank(gradient, bucket, plan);
-      // Only Q is renewed. A zero column of P recovers from the Q of the next step.
+      // Only Q is renewed. A zero column of P recovers because the next step computes P from the renewed Q.
       const fixed = orthogonaliseAll(
         compute === "p" ? q.map((factor, i) => renewFactor(factor, plan.matrices[i]!)) : p,
       );
@@ -87,9 +87,8 @@ export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggreg
 
 /**
  * The two aggregators of ACP-SGD, used alternately: step t uses the aggregator at index `t mod 2`. The aggregators are
- * separate, and each is compiled on its own, because their messages have different lengths. A single aggregator would
- * have to send the longer message and compute both.
- *
+ * compiled separately, because their messages have different lengths. A single aggregator would have to send the longer
+ * message and compute both factors.
  * @example
  * ```ts
  * const cycle = acpSgdCycle({ rank: 4 }).map(withErrorFeedback);

@@ -3,13 +3,13 @@ import type { Bucket } from "./bucket.ts";
 import type { AggregateContext } from "./context.ts";
 
 /**
- * Scope of entries that together decide what is sent of one entry. "tensor": only entries of the same tensor, so that
- * the result does not depend on which tensors share a bucket, except for random draws. "bucket": all entries of the
- * same bucket. For selection over a whole model, use a bucket that holds the whole model.
+ * Scope of the entries that influence whether an entry is sent. "tensor": only entries of the same tensor, so that the
+ * result, except for random draws, does not depend on which tensors share a bucket. "bucket": all entries of the same
+ * bucket. To select over a full model, use one bucket for the full model.
  */
 export type SelectionScope = "tensor" | "bucket";
 
-/** Returns the widest of several scopes. */
+/** Returns "bucket" if one of the scopes is "bucket", otherwise "tensor". */
 export const widestScope = (scopes: readonly SelectionScope[]): SelectionScope =>
   scopes.includes("bucket") ? "bucket" : "tensor";
 
@@ -19,7 +19,8 @@ export interface Aggregated<State> {
   readonly mean: Tensor;
   /**
    * Part of this rank's gradient that is included in the mean, f32 `[n]`. The sum of `sent` over all ranks is P times
-   * `mean`. So the part that is missing from `sent` is missing from the mean, and error feedback keeps that part.
+   * `mean`. A part that is missing from `sent` is also missing from the mean, so error feedback adds this part to the
+   * residual.
    */
   readonly sent: Tensor;
   readonly state: State;
@@ -27,7 +28,7 @@ export interface Aggregated<State> {
 
 /** Result of the first half of an aggregation, as input for the second half. */
 export interface StartedAggregation<State> {
-  /** Tree of tensors. Can be carried into the next step. */
+  /** Tree of tensors, as input of the second half. May be passed to the next step. */
   readonly pending: unknown;
   readonly sent: Tensor;
   readonly state: State;
@@ -43,39 +44,41 @@ export interface AggregationHalves<State> {
 }
 
 /**
- * An algorithm that turns the gradients of all ranks into their mean: traced functions that contain collectives, and
- * declared properties. `State` is a tree of tensors with everything that an aggregator remembers between steps; each
- * rank has its own state. `exchange` carries the state per bucket, and never reads `name`.
+ * An algorithm that computes the mean gradient of all ranks: traced functions that contain collectives, and declared
+ * properties. `State` is a tree of tensors that the aggregator passes from step to step; each rank has a separate
+ * state. `exchange` stores one state per bucket, and never reads `name`.
  *
  * A gradient with a NaN or an infinity on any rank makes the mean of its bucket non-finite on all ranks. So the step
  * stops, and no residual hides the value.
  *
- * The methods are methods (not function properties) so that aggregators of different states fit one `Aggregator`.
+ * Methods are not declared as function properties, so that aggregators with different state types are assignable to
+ * `Aggregator`.
  */
 export interface Aggregator<State = unknown> {
   /** Name for reports only. */
   readonly name?: string;
   /** Whether the expectation of `sent` differs from the gradient, so that error feedback is needed to converge. */
   readonly biased: boolean;
-  /** "tensor" is a guarantee. "bucket" guarantees nothing. */
+  /** Scope of selection. "tensor" is a guarantee; "bucket" guarantees nothing. */
   readonly scope: SelectionScope;
   /**
-   * Contraction δ with ‖u − sent‖² ≤ (1 − δ)‖u‖² on every one of `worldSize` ranks: the minimum share of any gradient's
-   * energy that is sent; in expectation for a randomized aggregator. Absent, or undefined for some world sizes or
-   * lengths: no bound is known, because entries of other ranks may displace a rank's own entries.
+   * Returns the contraction δ with ‖u − sent‖² ≤ (1 − δ)‖u‖² on every one of `worldSize` ranks: the minimum share of
+   * any gradient's energy that is sent. For a randomized aggregator, the bound holds in expectation. Absent, or
+   * undefined for some world sizes or lengths: no bound is known, because entries of other ranks may displace a rank's
+   * own entries.
    */
   contraction?(bucket: Bucket, worldSize: number): number | undefined;
   /** Returns the state before the first step; traced. */
   init(bucket: Bucket): State;
   aggregate(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Aggregated<State>;
   /**
-   * Aggregation in two halves. Present if carrying the second half into the next step pays off. The halves may
-   * send up to P more elements than `bytesSent` returns, because shards are padded.
+   * Aggregation in two halves. Present if it is worthwhile to run the second half in the next step. The halves may send
+   * up to P more elements than `bytesSent` returns, because shards are padded.
    */
   readonly halves?: AggregationHalves<State>;
   /**
-   * Exact number of bytes that a rank sends in one step, averaged over the ranks; the maximum if the payload length is
-   * known only at run time.
+   * Returns the exact number of bytes that a rank sends in one step, averaged over the ranks. If the payload length is
+   * known only at run time, returns the maximum.
    */
   bytesSent(bucket: Bucket, worldSize: number): number;
 }

@@ -26,23 +26,23 @@ export interface AgoqOptions {
   readonly blockSize?: number;
 }
 
-/** Sum over the ranks of this rank's shard: codes u8 `[rows, size]` and scales f32 `[rows, 1]`. */
+/** Sum of this rank's shard over all ranks: codes u8 `[rows, size]` and scales f32 `[rows, 1]`. */
 interface PendingShard {
   readonly codes: Tensor;
   readonly scales: Tensor;
 }
 
 /**
- * All-reduce in 8 bits (AGoQ). An all-to-all sends codes and scales of shard r to rank r. Rank r adds the shards in
- * f32, quantizes the sum, and an all-gather distributes the sum. Every entry is rounded twice, for any number of ranks.
- * A ring with 8-bit partial sums would round every entry P − 1 times.
+ * All-reduce in 8 bits (AGoQ). An all-to-all sends codes and scales of shard r to rank r. Rank r adds the shards in f32
+ * and quantizes the sum. An all-gather distributes the quantized sums. Every entry is rounded twice, for any number of
+ * ranks. A ring with 8-bit partial sums would round every entry P − 1 times.
  *
- * Error of an entry of the mean: at most half a quantization step of each rank's block, averaged, plus half a step of
- * the sum's block over P. `sent` contains the second error on the rank that made it, so that error feedback keeps both
- * errors. The first half ends with the sum; the second half is the all-gather.
+ * Error per entry of the mean: at most half a quantization step of each rank's block, averaged, plus half a step of the
+ * sum's block divided by P. On the rank that quantizes a sum, `sent` includes the error of the sum, so that error
+ * feedback corrects both errors. The first half ends with the sum; the second half is the all-gather.
  *
- * The gradient is cut into P shards of `rows` blocks and padded with fewer than `P · (rows + 1)` zeros. Differs from
- * the authors' code, which adds in bf16, and uses a dense all-reduce for shards that are not whole blocks.
+ * The gradient is cut into P shards of `rows` blocks and padded with fewer than `P · (rows + 1)` zeros. The authors'
+ * code instead adds in bf16, and uses a dense all-reduce for shards that are not a multiple of the block size.
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: `2(P−1) · rows · (size + 4)` bytes sent, about `2(P−1)/P · n(1 + 4/blockSize)`: a quarter of f32.
@@ -68,7 +68,7 @@ export const agoqAggregator = ({ blockSize = 256 }: AgoqOptions = {}): Aggregato
       const own = quantize(shards);
       const codes = split(allToAll(own.codes, axis, collective), numRanks);
       const scales = split(allToAll(own.scale, axis, collective), numRanks);
-      // Added in rank order, in f32: a bf16 sum would lose precision that the codes keep.
+      // Added in rank order, in f32. A bf16 sum would lose precision that the codes have.
       const sum = codes.map((code, rank) => dequantize(code, scales[rank]!)).reduce((total, one) => add(total, one));
       const total = quantize(sum);
       const error = subtract(dequantize(total.codes, total.scale), sum);

@@ -14,8 +14,8 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Unsigned integers as bit planes: plane k, u32 `[⌈n/32⌉]`, holds bit k of n integers, 32 integers per word. So
- * integers of any bit width are sent without padding bits.
+ * Unsigned integers as bit planes: plane k, u32 `[⌈n/32⌉]`, contains bit k of n integers, 32 integers per word.
+ * Integers of any bit width are sent without padding bits.
  */
 export type BitPlanes = readonly Tensor[];
 
@@ -31,19 +31,19 @@ export const planesFor = (most: number): number => 32 - Math.clz32(most);
 export const packPlanes = (numbers: Tensor, most: number): BitPlanes =>
   Array.from({ length: planesFor(most) }, (_, k) => packBits(notEqual(bitwiseAnd(numbers, 2 ** k), 0)));
 
-/** Unpack the first `count` integers of bit planes, as f32 `[count]`. */
+/** Unpack the first `count` integers of bit planes as f32 `[count]`. */
 export const unpackPlanes = (planes: BitPlanes, count: number): Tensor =>
   planes.map((plane, k) => multiply(cast(unpackBits(plane, count), "f32"), 2 ** k)).reduce((sum, one) => add(sum, one));
 
-/** Bit planes of one integer, from 0 to 2³² − 1, repeated for all elements. */
+/** Returns the bit planes of one integer, from 0 to 2³² − 1, repeated for all elements. */
 export const constantPlanes = (value: number, shape: Shape): BitPlanes =>
   Array.from({ length: planesFor(value) }, (_, k) =>
     full(shape, Math.floor(value / 2 ** k) % 2 === 1 ? 2 ** 32 - 1 : 0, "u32"),
   );
 
 /**
- * Add two sets of planes; the sum has one plane more than the wider operand. Ripple-carry addition: one step per plane,
- * 32 integers at a time.
+ * Adds two sets of planes. The sum has one plane more than the wider operand. Ripple-carry addition: one step per
+ * plane, 32 integers at a time.
  */
 const addTwo = (a: BitPlanes, b: BitPlanes): BitPlanes => {
   const [wide, narrow] = a.length >= b.length ? [a, b] : [b, a];
@@ -66,8 +66,8 @@ const addTwo = (a: BitPlanes, b: BitPlanes): BitPlanes => {
 };
 
 /**
- * Add packed integers element by element, without unpacking them. `most` is the maximum value of a sum. Higher planes
- * are 0 and are left out.
+ * Add packed integers element by element, without unpacking them. `most` is the maximum value of a sum. Planes above
+ * its highest bit are 0 and are left out.
  */
 export const addPlanes = (terms: readonly BitPlanes[], most: number): BitPlanes =>
   terms.reduce((sum, term) => addTwo(sum, term).slice(0, planesFor(most)));

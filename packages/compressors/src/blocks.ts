@@ -1,9 +1,9 @@
 import { ArgumentError, concat, flatten, pad, reshape, slice, split, type Tensor } from "@skein/tensor-core";
 
 /**
- * Split `count` entries into blocks of at most `blockSize` entries: as few blocks as possible, all of the same size,
- * with the smallest size that fits. So the padding of the last block has fewer zeros than there are blocks, and a short
- * vector is one block of its own length.
+ * Split `count` entries into blocks of at most `blockSize` entries. The number of blocks is minimal, and all blocks
+ * have the smallest size that fits. So the last block is padded with fewer zeros than there are blocks, and a short
+ * vector is a single block without padding.
  *
  * @throws ArgumentError unless `blockSize` is an integer from 1.
  */
@@ -16,12 +16,12 @@ export const blockShape = (count: number, blockSize: number): readonly [rows: nu
   return [rows, rows === 0 ? 1 : Math.ceil(count / rows)];
 };
 
-/** A group of blocks that are processed together. */
+/** A range of blocks that are processed together. */
 export interface BlockPart {
   readonly rows: number;
   readonly size: number;
   /**
-   * First entry of the part in the vector, and number of its entries; fewer than `rows · size` if the last block is
+   * First entry of the part in the vector, and number of entries. Less than `rows · size` entries if the last block is
    * padded with zeros.
    */
   readonly begin: number;
@@ -29,8 +29,8 @@ export interface BlockPart {
 }
 
 /**
- * Returns the blocks of `blockShape` in one part, or in two parts if the last block needs padding. So all other blocks
- * can be read in place, without a copy.
+ * Returns the blocks of `blockShape` in one part, or in two parts if the last block needs padding. All blocks without
+ * padding can be read in place.
  */
 export const blockParts = (count: number, blockSize: number): readonly BlockPart[] => {
   const [rows, size] = blockShape(count, blockSize);
@@ -48,7 +48,7 @@ export const toBlocks = (flat: Tensor, blockSize: number): Tensor[] =>
     reshape(pad(slice(flat, [begin], [begin + entries]), [[0, rows * size - entries]]), [rows, size]),
   );
 
-/** Join parts, and return their first `count` entries, `[count]`. */
+/** Join parts, and return the first `count` entries, `[count]`. */
 export const fromBlocks = (parts: readonly Tensor[], count: number): Tensor => {
   let begin = 0;
   return concat(

@@ -10,14 +10,13 @@ import {
 import { leavesByPath } from "@skein/tensor-core/backend";
 
 /**
- * Paths with the last parameter first: about the order in which the backward pass computes gradients, if the model's
- * tree is in forward order.
+ * Returns paths with the last parameter first: about the order in which the backward pass computes gradients, if the
+ * model's tree is in forward order.
  */
 const backwardOrder = (tree: unknown): string[] => leafPaths(tree).reverse();
 
 /**
- * Paths of gradients, in the order in which the traced backward pass computes the gradients.
- *
+ * Returns the paths of gradients in the order in which the traced backward pass computes the gradients.
  * @example
  * ```ts
  * const order = (w: Tensor, b: Tensor, x: Tensor) => {
@@ -51,7 +50,7 @@ export const bucketPerTensor = (params: unknown, order: readonly string[] = back
   order.map((path) => [path]);
 
 /**
- * Fill buckets in order, up to `bucketBytes` of dense gradient each. A larger tensor has a bucket of its own.
+ * Fill buckets in order, up to `bucketBytes` of dense gradient per bucket. A larger tensor gets a separate bucket.
  *
  * @param params tree of values with dtype and shape.
  * @param order paths in the order in which gradients become ready. Default: last parameter first. `readyOrder` returns
@@ -94,7 +93,7 @@ const unknownPath = (path: string, specs: ReadonlyMap<string, TensorSpec>): neve
   );
 };
 
-/** Returns dtype and shape of each leaf of a tree of parameters, by path, such as `layers.0.weight`. */
+/** Returns the dtype and shape of each parameter, by path, such as `layers.0.weight`. */
 export const specsByPath = (params: unknown): ReadonlyMap<string, TensorSpec> => leavesByPath(params);
 
 /**

@@ -7,7 +7,10 @@ export interface BucketTensor {
   readonly shape: Shape;
 }
 
-/** A group of tensors that are sent together, as one flat f32 vector `[n]`: the tensors concatenated in order. */
+/**
+ * A group of tensors that are sent together as one flat f32 vector `[n]`, in which the tensors are concatenated in
+ * order.
+ */
 export interface Bucket extends TensorSpec {
   readonly dtype: "f32";
   readonly tensors: readonly BucketTensor[];
@@ -28,10 +31,10 @@ export const bucketOf = (tensors: readonly BucketTensor[]): Bucket => ({
   tensors,
 });
 
-/** Number of elements of a bucket. */
+/** Returns the number of elements of a bucket. */
 export const lengthOf = ({ shape }: TensorSpec): number => elementCount(shape);
 
-/** Split the flat vector of a bucket into its tensors, each in its own shape. */
+/** Split the flat vector of a bucket into tensors with their original shapes. */
 export const unflattenBucket = (flat: Tensor, { tensors }: Bucket): Tensor[] => {
   let end = 0;
   return tensors.map(({ shape }) => {

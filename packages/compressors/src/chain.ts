@@ -16,7 +16,7 @@ import type { EncodeContext } from "./context.ts";
 import { widestScope } from "./aggregator.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 
-/** Payload of `Outer` with the payload `Inner` in place of its values. */
+/** Payload of `Outer` in which the payload `Inner` replaces `values`. */
 export type ChainPayload<Outer, Inner> = Omit<Outer, "values"> & { readonly values: Inner };
 
 /** States of two chained compressors. */
@@ -25,13 +25,13 @@ export interface ChainState<Outer, Inner> {
   readonly inner: Inner;
 }
 
-// With the same key, both compressors would draw the same numbers.
+// With an equal key, both compressors would draw equal numbers.
 const innerContext = (context?: EncodeContext): EncodeContext | undefined =>
   context?.key === undefined ? context : { ...context, key: foldIn(context.key, 1) };
 
 /**
- * Specs of a payload's leaves, by path. Traces the encoder in a separate graph, because only the encoder determines the
- * shapes of its payload.
+ * Returns the specs of a payload's leaves. Traces the encoder in a separate graph, because only the encoder determines
+ * the shapes of its payload.
  */
 const payloadSpecs = <State, Payload>(
   outer: Compressor<State, Payload>,
@@ -56,13 +56,12 @@ const payloadSpecs = <State, Payload>(
  * Compress the `values` of the outer compressor's payload with the inner compressor. The other leaves of the outer
  * payload are sent unchanged.
  *
- * Lossless if both compressors are lossless; biased if either of them is biased. The loss of the inner compressor is
- * missing from `sent`, so error feedback around the chain keeps the loss.
+ * Lossless if both compressors are lossless; biased if one of the compressors is biased. The loss of the inner
+ * compressor is missing from `sent`, so error feedback around the chain adds this loss to the residual.
  *
  * @throws ArgumentError for a compressor whose payload length is known only at run time, and for an outer compressor
  *   without f32 `values` in its payload.
- * Cost: the outer payload's bytes except those of its values, plus the inner payload's bytes for the same number of
- * values.
+ * Cost: the outer payload's bytes without its values, plus the inner payload's bytes for these values.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(chainCompressors(topKCompressor({ k: 2 }), eightBitCompressor()));
@@ -112,7 +111,7 @@ export const chainCompressors = <OuterState, Outer extends { readonly values: Te
         gradient,
         context,
       ),
-    // The values of each rank are decoded separately, but scattered in one pass.
+    // Decodes the values of each rank separately, but scatters all values in one pass.
     ...(decodeSum && {
       decodeSum: (payloads, numRanks, gradient, context?: EncodeContext) => {
         const spec = values(gradient);

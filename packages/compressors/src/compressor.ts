@@ -19,33 +19,35 @@ import type { AggregateContext, EncodeContext } from "./context.ts";
 
 /** Result of encoding a gradient: the message to send, and the state for the next step. */
 export interface Encoded<State, Payload> {
-  /** Tree of tensors: the complete message, with nothing sent in addition. */
+  /** Tree of tensors: the complete message. Nothing else is sent. */
   readonly payload: Payload;
   readonly state: State;
 }
 
 /**
- * A gradient codec: traced functions and declared properties. A codec does not communicate, and its only memory is
- * `State`. The payload is sent in one message per step. An algorithm that needs several messages is an `Aggregator`
- * instead.
+ * A gradient codec: traced functions and declared properties. A codec does not communicate, and remembers only its
+ * `State`. The payload is sent in one message per step. For an algorithm with several messages, define an `Aggregator`.
  *
- * The methods are methods (not function properties) so that codecs of different states fit one `Codec`.
+ * Methods are not declared as function properties, so that codecs with different state types are assignable to `Codec`.
  */
 export interface Codec<State = unknown, Payload = unknown> {
   /** Name for reports only. */
   readonly name?: string;
   /**
-   * How the payloads of several ranks are combined. `sum`: decoding is linear, so an all-reduce can add the payloads
+   * Method of combining the payloads of several ranks. `sum`: decoding is linear, so an all-reduce can add the payloads
    * first. `gather`: each payload must be decoded separately. Leaves of a gathered payload have at least one dimension.
    */
   readonly aggregation: "sum" | "gather";
   /** Whether the expectation of `decode(encode(g))` differs from `g`, so that error feedback is needed to converge. */
   readonly biased: boolean;
-  /** Scope of selection: "tensor" if an entry's fate depends on its own tensor only, for any bucket plan. */
+  /**
+   * Scope of selection. "tensor": whether an entry is sent depends only on entries of the same tensor, for any bucket
+   * plan.
+   */
   readonly scope: SelectionScope;
   /**
-   * Contraction δ with ‖u − C(u)‖² ≤ (1 − δ)‖u‖²; in expectation for a randomized codec. Absent, or undefined for some
-   * lengths: no bound is known.
+   * Returns the contraction δ with ‖u − C(u)‖² ≤ (1 − δ)‖u‖², in expectation for a randomized codec. Absent, or
+   * undefined for some lengths: no bound is known.
    */
   contraction?(gradient: TensorSpec): number | undefined;
   /** Returns the initial state for a gradient of this spec; traced. */
@@ -53,21 +55,22 @@ export interface Codec<State = unknown, Payload = unknown> {
   /** Compress a gradient, f32 of any shape. */
   encode(gradient: Tensor, state: State, context?: EncodeContext): Encoded<State, Payload>;
   /**
-   * Returns the approximate gradient that a payload encodes. With "sum", the payload may be the sum of several ranks'
-   * payloads.
+   * Returns the approximate gradient that a payload encodes. With "sum", the payload may be a sum of payloads of
+   * several ranks.
    */
   decode(payload: Payload, gradient: TensorSpec, context?: EncodeContext): Tensor;
   /**
-   * Sum of the gradients of `numRanks` payloads, whose leaves are concatenated along dimension 0. Only for codecs that
-   * can sum faster than the default, which decodes payload by payload.
+   * Returns the sum of the gradients in `numRanks` payloads, whose leaves are concatenated along dimension 0. Define it
+   * only if it is faster than the default, which decodes payload by payload.
    */
   decodeSum?(payloads: Payload, numRanks: number, gradient: TensorSpec, context?: EncodeContext): Tensor;
   /**
-   * For a gathered payload whose length is known only at run time: number of leading rows that are in use, the same in
-   * every leaf, i32 scalar. Only these rows are sent. The remaining rows are zeros, and must decode to zeros.
+   * Returns the number of leading rows that are in use, equal in all leaves, i32 scalar. Only these rows are sent. The
+   * remaining rows are zeros, and must decode to zeros. Present for gathered payloads whose length is known only at run
+   * time.
    */
   rows?(payload: Payload): Tensor;
-  /** Exact number of bytes of a payload; the maximum if its length is known only at run time. */
+  /** Returns the exact number of bytes of a payload; the maximum if its length is known only at run time. */
   payloadBytes(gradient: TensorSpec): number;
 }
 
@@ -106,8 +109,8 @@ const gatherSum = <State, Payload>(
 };
 
 /**
- * Bytes that a rank sends so that all ranks have the payloads of all ranks: `2(P−1)/P` of a payload by all-reduce,
- * `P−1` payloads by all-gather.
+ * Returns the number of bytes that a rank sends to combine the payloads of all ranks: `2(P−1)/P` payloads by
+ * all-reduce, `P−1` payloads by all-gather.
  */
 export const payloadsSent = ({ aggregation }: Pick<Codec, "aggregation">, bytes: number, worldSize: number): number =>
   bytes * (aggregation === "sum" ? (2 * (worldSize - 1)) / worldSize : worldSize - 1);

@@ -1,10 +1,10 @@
 import type { CollectiveOptions, Tensor } from "@skein/tensor-core";
 
-/** Optional inputs of an encoder in addition to gradient and state. */
+/** Optional inputs of an encoder, in addition to gradient and state. */
 export interface EncodeContext {
   /**
-   * Random key u32[2], new for each step and bucket, equal on all ranks. For randomness that differs between ranks,
-   * fold in `rank`.
+   * Random key u32[2], different for each step and bucket, equal on all ranks. For different random numbers on each
+   * rank, fold in `rank`.
    */
   readonly key?: Tensor;
   /** Index of this rank along the axis of the exchange, i32 scalar. Present if `key` is present. */

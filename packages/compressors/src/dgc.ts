@@ -7,7 +7,7 @@ export interface DgcAggregatorOptions {
   readonly density: number;
   /** Momentum factor, in [0, 1). Default: 0.9, as in the paper. */
   readonly momentum?: number;
-  /** Maximum norm of the mean gradient of a bucket, see `withMomentumCorrection`. Default: no clipping. */
+  /** Maximum norm of a bucket's mean gradient, see `withMomentumCorrection`. Default: no clipping. */
   readonly clipNorm?: number;
 }
 
@@ -15,12 +15,12 @@ export interface DgcAggregatorOptions {
  * Deep Gradient Compression: sends the entries of largest magnitude, with momentum correction, factor masking and local
  * clipping.
  *
- * Use plain SGD as the optimizer: momentum is part of the compressor. Selection is exact, while the paper estimates the
- * threshold from a sample. For warm-up of the density, use `densityPhases`; the paper uses 0.25, 0.0625, 0.015625,
- * 0.004, 0.001, for one epoch each.
+ * Use SGD without momentum as the optimizer, because the compressor includes momentum. Selection is exact, while the
+ * paper estimates the threshold from a sample. For warm-up of the density, use `densityPhases`; the paper uses 0.25,
+ * 0.0625, 0.015625, 0.004, 0.001, one epoch per density.
  *
  * @throws ArgumentError under the conditions of `topKCompressor` and `withMomentumCorrection`.
- * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent; two f32 per element of state.
+ * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent; state of two f32 per element.
  * @example
  * ```ts
  * const compressor = dgcAggregator({ density: 0.25, momentum: 0.9 });

@@ -3,7 +3,7 @@ import type { Aggregator } from "./aggregator.ts";
 
 /** State of EF21, including the state of the inner aggregator. */
 export interface Ef21State<Inner> {
-  /** Estimate of this rank's gradient that the other ranks have, f32 `[n]`. */
+  /** Estimate of this rank's gradient that all other ranks also know, f32 `[n]`. */
   readonly estimate: Tensor;
   /** Mean of the estimates of all ranks, f32 `[n]`, equal on all ranks. */
   readonly mean: Tensor;
@@ -11,18 +11,18 @@ export interface Ef21State<Inner> {
 }
 
 /**
- * EF21: send only the change. Each rank keeps an estimate gᵢ of its gradient that all other ranks know, sends `cᵢ =
- * C(∇ᵢ − gᵢ)`, and updates `gᵢ ← gᵢ + cᵢ`, `g ← g + mean(cᵢ)`. The initial estimates are zeros.
+ * EF21: send only changes. Each rank has an estimate gᵢ of its gradient, which all other ranks know, sends
+ * `cᵢ = C(∇ᵢ − gᵢ)`, and updates `gᵢ ← gᵢ + cᵢ`, `g ← g + mean(cᵢ)`. The initial estimates are zeros.
  *
- * The state is an estimate of the gradient, not an error. For a constant gradient, `‖∇ᵢ − gᵢ‖²` shrinks by C's
- * contraction in every step, by `1 − k/n` for top-k. Unlike with `withErrorFeedback`, the sent means do not sum to the
- * gradients over time. Do not add error feedback. Suited to large batches: the estimate keeps the noise of gradients as
- * if it were gradient.
+ * The state is an estimate of the gradient, not a residual. For a constant gradient, `‖∇ᵢ − gᵢ‖²` shrinks by C's
+ * contraction in every step, by `1 − k/n` for top-k. In contrast to `withErrorFeedback`, the sum of the sent means over
+ * time differs from the sum of the gradients. Do not add error feedback. Suited to large batches, because the noise of
+ * gradients becomes part of the estimate.
  *
- * Every rank accumulates the mean itself, so the mean drifts from the estimates by accumulated rounding, about `ε√t`
- * relative after t steps.
+ * Every rank accumulates the mean separately from the estimates. So rounding errors accumulate, and the mean drifts
+ * from the estimates by about `ε√t` relative after t steps.
  *
- * Cost: two f32 per gradient element of state, no additional bytes sent.
+ * Cost: state of two f32 per gradient element; no additional bytes sent.
  * @example
  * ```ts
  * const compressor = withEf21(topKCompressor({ k: 1 }));

@@ -19,12 +19,13 @@ export interface EightBitPayload {
 }
 
 /**
- * 8-bit quantization: send one byte per entry, and a scale per block. An entry is decoded as `(code − 128) · max|u| /
- * 127`.
+ * 8-bit quantization: send one byte per entry, and one scale per block. An entry is decoded as
+ * `(code − 128) · max|u| / 127`.
  *
- * Error per entry: at most half a quantization step, `max|u|/254`, so the contraction is at least `1 −
- * blockSize/(4·127²)`. With stochastic rounding: less than one step, and zero in expectation. Both bounds hold within
- * 2⁻¹⁵ of a step, see `quantize`. Rounding to nearest is biased: wrap the compressor in `withErrorFeedback`.
+ * Error per entry: at most half a quantization step, `max|u|/254`, so the contraction is at least
+ * `1 − blockSize/(4·127²)`. With stochastic rounding: less than one step, and zero in expectation. Both bounds are
+ * exact within 2⁻¹⁵ of a step, see `quantize`. Rounding to nearest is biased: wrap the compressor in
+ * `withErrorFeedback`.
  *
  * @throws ArgumentError unless blockSize is an integer from 1.
  * Cost: n bytes plus 4 per block, by all-gather; `agoqAggregator` sends fewer bytes for 3 or more ranks.

@@ -4,19 +4,20 @@ import { substituteGradient } from "./substitute-gradient.ts";
 
 /** State of error feedback, including the state of the inner aggregator. */
 export interface ErrorFeedbackState<Inner> {
-  /** Part of the gradients that is not sent yet, f32 `[n]`. */
+  /** Sum of gradient parts that are not sent yet, f32 `[n]`. */
   readonly residual: Tensor;
   readonly inner: Inner;
 }
 
 /**
- * Error feedback: add the unsent part of earlier steps to each gradient, `u = g + e`, send `C(u)`, and keep `e ← u −
- * C(u)`.
+ * Error feedback: add the residual e, the unsent part of earlier steps, to each gradient, `u = g + e`, send `C(u)`, and
+ * update `e ← u − C(u)`.
  *
- * If C sends or keeps whole values (top-k), the sent and the kept part sum exactly to `u`, so nothing is lost. The
- * residual accumulates gradients, not updates: a delayed gradient gets the learning rate of the step that sends it.
+ * If C either sends a value unchanged or does not send it, as top-k does, the sent part and the residual sum exactly to
+ * `u`, so nothing is lost. The residual accumulates gradients, not updates: a delayed gradient gets the learning rate
+ * of the step that sends it.
  *
- * Cost: one f32 per gradient element of state, no additional bytes sent.
+ * Cost: state of one f32 per gradient element; no additional bytes sent.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(topKCompressor({ k: 1 }));

@@ -20,23 +20,25 @@ import { type Bucket, bucketOf, unflattenBucket } from "./bucket.ts";
 import { bucketPerTensor, checkBucketPlan, specsByPath } from "./bucket-plan.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 
-/** Compressor of gradients, and the bucket plan. */
+/** Gradient compressor and bucket plan. */
 export interface BucketOptions<State> {
   readonly compressor: Aggregator<State>;
-  /** Default: one bucket per tensor. Must be the same in `initExchange` and `exchange`, and on all ranks. */
+  /**
+   * Bucket plan. Must be the same in `initExchange` and `exchange`, and on all ranks. Default: one bucket per tensor.
+   */
   readonly buckets?: BucketPlan;
 }
 
-/** Compressor, buckets and mesh axis of an exchange, and its inputs that change per step. */
+/** Compressor, buckets and mesh axis of an exchange, and inputs that change per step. */
 export interface ExchangeOptions<State> extends BucketOptions<State> {
   /**
-   * Mesh axis over whose ranks the mean is computed, or a function from path to axis: a parameter that is sharded along
-   * one axis is replicated along another. All tensors of a bucket need the same axis.
+   * Mesh axis over whose ranks the mean is computed, or a function from path to axis. A parameter that is sharded along
+   * one axis is replicated along another axis. All tensors of a bucket need the same axis.
    */
   readonly axis: string | ((path: string) => string);
-  /** Random key u32[2], new for each step, equal on all ranks. Needed by randomized compressors. */
+  /** Random key u32[2], new for each step, equal on all ranks. Required by randomized compressors. */
   readonly key?: Tensor;
-  /** Step number, u32 scalar, 0 for the first step. Needed by compressors that change over time. */
+  /** Step number, u32 scalar, 0 for the first step. Required by compressors that change over time. */
   readonly step?: Tensor;
   /**
    * Priority of each bucket's collectives, 0 to 3. Collectives of different priorities can be in flight at the same
@@ -46,7 +48,7 @@ export interface ExchangeOptions<State> extends BucketOptions<State> {
 }
 
 /**
- * Returns the buckets of a plan over these parameters.
+ * Returns the buckets of a plan for a tree of parameters.
  *
  * @throws ArgumentError if the plan does not match the parameters, or a gradient is not f32.
  */
@@ -79,8 +81,8 @@ export const initExchange = <State>(
 ): State[] => bucketsOf(params, buckets).map((bucket) => compressor.init(bucket));
 
 /**
- * Concatenate the tensors of each bucket, and call `visit` with the flat vector and its context, within a named scope
- * per bucket index.
+ * Concatenate the tensors of each bucket, and call `visit` with the flat vector and its context. Each call has a named
+ * scope with the bucket index.
  */
 const eachBucket = <P, State, T>(
   gradients: P,
@@ -147,9 +149,9 @@ const gradientsFrom = <P>(like: P, buckets: readonly Bucket[], means: readonly T
 };
 
 /**
- * Average each rank's gradients over the ranks of `axis`, bucket by bucket: concatenate the tensors of a bucket, and
- * let the compressor aggregate them. With one rank, the compressor is applied too, so that runs of any size follow the
- * same rule.
+ * Average gradients over the ranks of `axis`, bucket by bucket: concatenate the tensors of a bucket, and let the
+ * compressor aggregate them. The compressor is applied even with one rank, so that the rule does not depend on the
+ * number of ranks.
  *
  * @param gradients tree of f32 tensors.
  * @param residuals result of `initExchange`, or of the previous step.
@@ -187,9 +189,9 @@ export const exchange = <P, State>(
 
 /**
  * First half of `exchange`, to run as soon as gradients are ready; with DeAR, a reduce-scatter. A compressor without
- * halves does its whole work in this function.
+ * halves does all its work in this function.
  *
- * @returns the input of `finishExchange`, per bucket, to carry into the next step; and the new residuals.
+ * @returns the input of `finishExchange`, per bucket, to pass to the next step; and the new residuals.
  * @example
  * ```ts
  * const options = { axis: "data", compressor: identityCompressor() };

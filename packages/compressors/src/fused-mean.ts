@@ -3,7 +3,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { AggregateContext } from "./context.ts";
 
 /**
- * Mean over the ranks of several f32 tensors, concatenated for a single all-reduce. Each result has the shape of its
+ * Averages several f32 tensors over the ranks, concatenated for a single all-reduce. Each result has the shape of its
  * input.
  *
  * Cost: 2(P−1)/P · 4 bytes per element.

@@ -79,8 +79,8 @@ describe("gTopKAggregator", () => {
       [10, 0],
       [1, 0],
     ]);
-    // As published, an entry counts as sent if its index is in the result. That counts 14 for a mean of 11/4, so 3 are
-    // lost.
+    // In the published method, an entry counts as sent if its index is in the result. So entries with a sum of 14 count
+    // as sent although the mean is 11/4, and 3 is lost.
     const claimed = gradients.reduce((sum, [first]) => sum + first!, 0);
     expect(claimed - 4 * results[0]!.mean[0]!).toBe(3);
   });

@@ -32,15 +32,15 @@ export interface GTopKOptions {
 }
 
 /**
- * Number of core ranks: the largest power of two up to P. Core ranks merge in rounds. Each remaining rank (guest) sends
- * its entries to one core rank (host), and receives the result.
+ * Returns the number of core ranks: the largest power of two up to P. Core ranks merge entries in rounds. Each
+ * remaining rank (guest) sends its entries to one core rank (host), and receives the result.
  */
 const numCoreRanks = (numRanks: number): number => 2 ** (31 - Math.clz32(numRanks));
 
 interface Merged {
   /** Packed result, u32 [k, 2], equal on all ranks. */
   readonly message: Tensor;
-  /** Mask of this rank's own entries that are included in the result, bool [k]. */
+  /** Mask of this rank's entries that are included in the result, bool [k]. */
   readonly kept: Tensor;
 }
 
@@ -73,13 +73,12 @@ const mergeRounds = (
     const partners = Array.from({ length: core }, (_, from) => [from, from ^ distance] as const);
     const arrived = sendReceive(message, axis, partners, collective);
     const isLower = equal(bitwiseAnd(rank, distance), 0);
-    // Both partners merge the lower rank's entries with the higher rank's, in this order: the same operations give the
-    // same bits.
+    // Both partners merge the entries in the same order, lower rank first, so that both get the same bits.
     const [lower, higher] = [where(isLower, message, arrived), where(isLower, arrived, message)];
     const merged = mergeLargest(unpackSparse(lower), unpackSparse(higher), k);
     message = packSparse(merged);
-    // An entry that was dropped once stays dropped, even if another rank's entry brings its index back: that entry
-    // carries other values.
+    // A dropped entry stays dropped, even if an entry of another rank with the same index survives, because that entry
+    // has other values.
     kept = logicalAnd(kept, keptOf(own, merged));
     if (guest !== undefined) guest = { ...guest, kept: logicalAnd(guest.kept, keptOf(guest.entries, merged)) };
   }
@@ -94,25 +93,25 @@ const mergeRounds = (
 };
 
 /**
- * gTop-k: add the ranks' top-k entries pairwise, and keep k entries after each addition. There are log₂P rounds. In
- * round i, rank r and rank r ⊕ 2ⁱ exchange their entries. The mean has at most k entries, `k = max(1, ⌊density · n⌋)`.
- * Each merge is sparse: O(k log k).
+ * gTop-k: add the ranks' top-k entries pairwise, and keep k entries after each addition. In round i of log₂P rounds,
+ * rank r and rank r ⊕ 2ⁱ exchange their entries. The mean has at most k entries, `k = max(1, ⌊density · n⌋)`. Each
+ * merge is sparse: O(k log k).
  *
- * Nothing is lost. After each round, all ranks of a group hold the group's entries, so each rank knows when its own
- * entries were dropped. An index carries the entries of exactly those ranks for which it was never dropped. `sent`
- * holds these entries in full, and error feedback keeps the others. (The published method returns only entries that are
- * absent from the result to the residual. It loses an entry that was dropped on the way while another rank's entry with
- * the same index survived.)
+ * Nothing is lost. After each round, all ranks of a group have the group's entries, so each rank knows when its own
+ * entries are dropped. The value at an index is the sum over the ranks whose entry at this index was never dropped.
+ * `sent` contains a rank's entries that were never dropped, and error feedback adds all other entries to the residual.
+ * (The published method only returns entries to the residual whose index is absent from the result. It loses an entry
+ * that was dropped in a round while another rank's entry with the same index survived.)
  *
  * The published method uses a reduction tree and a broadcast: 2 log₂P steps of 8k bytes, and ranks that have left the
- * tree do not see later drops. This implementation needs log₂P steps, half as many. A rank sends 8k log₂P bytes; with
- * the tree, 16k (P−1)/P on average, which is less in total from P = 4 on.
+ * tree do not see later drops. This implementation needs only log₂P steps, in which a rank sends 8k log₂P bytes. With
+ * the tree, a rank sends 16k (P−1)/P bytes on average, which is less from P = 4 on.
  *
  * For P = C + E, with C the largest power of two, E ranks first send their entries to a partner, and later receive the
- * result with one bit per entry: two more steps. The result need not be the k largest entries of the sum: for normal
- * gradients (n = 64, k = 6, P = 8), 0.55 of the indices agree. On one rank, gTop-k equals top-k. On several ranks, no
- * contraction holds per rank: all entries of one rank may be dropped in favor of other ranks' entries. Biased: wrap it
- * in `withErrorFeedback`.
+ * result with one bit per entry, which takes two more steps. The result may differ from the k largest entries of the
+ * sum: for normal gradients (n = 64, k = 6, P = 8), 55 % of the indices agree. On one rank, gTop-k equals top-k. On
+ * several ranks, no contraction holds per rank: all entries of one rank may be dropped in favor of other ranks'
+ * entries. Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1].
  * Cost: `(8k (C log₂C + 2E) + 4⌈k/32⌉ E) / P` bytes sent per rank, on average; 8k log₂P for a power of two.

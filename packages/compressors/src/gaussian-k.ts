@@ -18,19 +18,20 @@ const maxEntries = (density: number, n: number): number => Math.min(n, Math.ceil
  * Gaussian-k: send about the `k` entries of largest magnitude, selected by a threshold. The threshold is first
  * estimated from a normal distribution, then corrected by counting.
  *
- * `t = z·σ` with `z = Φ⁻¹(1 − k/2n)`, `k = max(1, ⌊density · n⌋)`, and σ from the mean magnitude. Counts around t then
- * give the threshold that k entries reach; see `magnitudeBound`. For up to 2¹⁸ entries, all entries are counted. For
- * longer vectors, a sample of s entries is counted: every p-th entry, p prime (see `sampleSizeOf`). Zeros are never
- * sent. If more entries reach the threshold than the capacity `⌈4k/3⌉`, the first ones are sent. With error feedback,
- * the unsent entries grow until the threshold is above the sent ones.
+ * The estimate is `t = z·σ` with `z = Φ⁻¹(1 − k/2n)`, `k = max(1, ⌊density · n⌋)`, and σ from the mean magnitude.
+ * Counting entries around t then gives the threshold that k entries reach; see `magnitudeBound`. For up to 2¹⁸ entries,
+ * all entries are counted. For longer vectors, a sample of s entries is counted: every p-th entry, p prime (see
+ * `sampleSizeOf`). Zeros are never sent. If more entries than the capacity `⌈4k/3⌉` reach the threshold, the first
+ * `⌈4k/3⌉` of them are sent. With error feedback, the unsent entries grow until the threshold exceeds the entries that
+ * were sent.
  *
- * Density error. If all entries are counted, exactly k are sent, except for ties. With a sample: k on average, with a
- * relative standard deviation of `√((1 − s/n) · n/(k·s))` for any distribution: 2.8 % at n = 25·10⁶ and density 0.01,
- * 8.5 % at 0.001, 12 % at most. This assumes that large entries are at random indices. If they repeat every p entries,
- * as in a matrix whose row length is a multiple of p, only the capacity bounds the count. Tied entries are all sent; or
- * none of them, if they do not fit and larger entries exist. The published method compares |u| with `mean + z·std`,
- * which is wrong if the mean is not 0, and halves or stretches that threshold up to three times, without a bound on the
- * count. Biased: wrap it in `withErrorFeedback`.
+ * Density error: if all entries are counted, exactly k entries are sent, except for ties. With a sample, k entries are
+ * sent on average, with a relative standard deviation of `√((1 − s/n) · n/(k·s))` for any distribution. This is 2.8 %
+ * at n = 25·10⁶ and density 0.01, 8.5 % at density 0.001, and at most 12 %. The deviation assumes that large entries
+ * are at random indices. If large entries repeat every p entries, as in a matrix whose row length is a multiple of p,
+ * only the capacity limits the count. Tied entries are all sent, or none of them if they do not fit and larger entries
+ * exist. The published method compares |u| with `mean + z·std`, which is wrong if the mean is not 0, and adjusts this
+ * threshold up to three times, without an upper bound of the count. Biased: wrap it in `withErrorFeedback`.
  *
  * A gradient with a non-finite entry makes all values NaN.
  *

@@ -32,10 +32,10 @@ export interface HierarchicalTopKOptions {
   readonly ranksPerHost: number;
 }
 
-/** Length of a shard. The last shards are padded with zeros. */
+/** Returns the length of a shard. The last shards are padded with zeros. */
 const shardLength = (n: number, ranksPerHost: number): number => Math.ceil(n / ranksPerHost);
 
-/** Returns a vector of zeros, `[h · s]`, with `shard` in the range of this rank. */
+/** Returns a vector of zeros, `[h · s]`, in which `shard` replaces this rank's range. */
 const embedShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor => {
   const isOwn = equal(iota([ranksPerHost, 1], "i32", { dim: 0 }), axisIndex(axis));
   return reshape(where(isOwn, reshape(shard, [1, shard.shape[0]!]), 0), [ranksPerHost * shard.shape[0]!]);
@@ -43,17 +43,18 @@ const embedShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor =
 
 /**
  * Hierarchical top-k: sum dense gradients within a host, over the fast network, and exchange only the top-k of these
- * sums between hosts, over the slow network. Steps: reduce-scatter inside a host; top-k of each shard, all-gathered
- * across the ranks that hold the same shard; all-gather of the shards inside a host.
+ * sums between hosts, over the slow network. Steps: reduce-scatter within each host; all-gather of each shard's top-k
+ * entries across hosts; all-gather of the shards within each host.
  *
- * With h ranks on each of m hosts, rank r of a host owns shard r, of s = ⌈n/h⌉ entries, and sends `k' = max(1, ⌊density
- * · s⌋)` entries of its host's sum S. The owner is responsible for the rest, `S − C(S)`: `sent = u − (S − C(S))` in its
- * own shard, and `sent = u` in all other shards. The sum of `sent` over a host is C(S), and over all ranks P times the
- * mean. So error feedback keeps `S − C(S)` in a rank's own shard and 0 in the others, and the rest is part of the next
- * sum. Entries that are sent leave exactly 0. For other entries, the subtraction rounds to 2⁻²⁴ of the larger operand.
+ * With h ranks on each of m hosts, rank r of a host owns shard r, of s = ⌈n/h⌉ entries, and sends C(S), the
+ * `k' = max(1, ⌊density · s⌋)` largest entries of its host's sum S. The unsent part `S − C(S)` counts for the owner:
+ * `sent = u − (S − C(S))` in its own shard, and `sent = u` in all other shards. The sum of `sent` over a host is C(S),
+ * and over all ranks P times the mean. So the residual of error feedback is `S − C(S)` in a rank's own shard and 0 in
+ * other shards, and becomes part of the next sum. For entries that are sent, the residual is exactly 0. For other
+ * entries, the subtraction rounds to 2⁻²⁴ of the larger operand.
  *
- * With h = 1, the result equals top-k. With h > 1, no contraction holds per rank, because `S − C(S)` on the owner
- * includes unsent entries of the host's other ranks. Biased: wrap it in `withErrorFeedback`.
+ * With h = 1, the result equals top-k. With h > 1, there is no contraction per rank, because `S − C(S)` on the owner
+ * includes unsent entries of other ranks on the host. Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1], for ranksPerHost below 1, and for a mesh with other sizes along
  *   `inside` and `across`.

@@ -16,8 +16,8 @@ import { type Compressor, defineCompressor } from "./compressor.ts";
 
 export interface IdentityOptions {
   /**
-   * Maximum size of the chunks in which a bucket is sent, bytes, so that urgent chunks can overtake it (ByteScheduler).
-   * Default: one chunk.
+   * Maximum chunk size in bytes. A bucket is sent in chunks, so that urgent chunks of other buckets can be sent in
+   * between (ByteScheduler). Default: one chunk.
    */
   readonly chunkBytes?: number | undefined;
 }
@@ -27,7 +27,7 @@ export interface DensePayload {
   readonly chunks: readonly Tensor[];
 }
 
-/** Begin and end of each chunk of n elements. */
+/** Returns begin and end of each chunk of n elements. */
 const chunkBounds = (n: number, chunkBytes: number): (readonly [begin: number, end: number])[] => {
   const most = Math.max(1, Math.min(n, Math.floor(chunkBytes / 4)));
   return Array.from(
@@ -37,7 +37,7 @@ const chunkBounds = (n: number, chunkBytes: number): (readonly [begin: number, e
 };
 
 /**
- * Send the gradient unchanged, by all-reduce: dense synchronous SGD. 4n bytes.
+ * Send the gradient unchanged, by all-reduce of 4n bytes: dense synchronous SGD.
  *
  * In halves: reduce-scatter, then all-gather of the shards. Each chunk is padded to a multiple of P (DeAR, arXiv
  * 2302.12445).

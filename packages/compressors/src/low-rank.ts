@@ -18,18 +18,19 @@ import { type Bucket, unflattenBucket } from "./bucket.ts";
 import { orthogonalise, unitColumns } from "./orthogonalise.ts";
 
 export interface LowRankOptions {
-  /** Maximum rank r of the approximation of a matrix. A matrix with fewer than r rows or columns has a lower rank. */
+  /** Maximum rank r of a matrix's approximation. A matrix with fewer than r rows or columns has a lower rank. */
   readonly rank: number;
   /**
-   * Minimum number of elements of a tensor per element that its factors send. Tensors below this ratio are sent
-   * unchanged. 0 compresses every tensor with two or more dimensions. Default: 2, as in the authors' code.
+   * Minimum compression: elements of a tensor divided by the factor elements that one step sends instead, on average.
+   * Tensors with a lower compression are sent unchanged. 0 compresses every tensor with two or more dimensions.
+   * Default: 2, as in the authors' code.
    */
   readonly minimumCompression?: number;
 }
 
 /**
- * A tensor `[…, m]` of a bucket as a matrix `[n, m]` that is sent with rank r. A convolution kernel becomes `[kh·kw·in,
- * out]`.
+ * A tensor `[…, m]` of a bucket, viewed as a matrix `[n, m]` that is sent with rank r. A convolution kernel becomes
+ * `[kh·kw·in, out]`.
  */
 export interface LowRankMatrix {
   /** Index of the tensor in its bucket. */
@@ -39,16 +40,16 @@ export interface LowRankMatrix {
   readonly rank: number;
 }
 
-/** Compressed and uncompressed tensors of a bucket, with the number of elements sent. */
+/** Compressed and uncompressed tensors of a bucket, with the numbers of elements to send. */
 export interface LowRankPlan {
   readonly matrices: readonly LowRankMatrix[];
-  /** Indices of the tensors that are sent unchanged. */
+  /** Indices of tensors that are sent unchanged. */
   readonly dense: readonly number[];
-  /** Number of elements of the `dense` tensors. */
+  /** Total number of elements of the `dense` tensors. */
   readonly denseElements: number;
-  /** Number of elements of all left factors, Σ nr. */
+  /** Total number of elements of the left factors, Σ nr. */
   readonly pElements: number;
-  /** Number of elements of all right factors, Σ mr. */
+  /** Total number of elements of the right factors, Σ mr. */
   readonly qElements: number;
 }
 
@@ -61,7 +62,7 @@ export const checkLowRankOptions = (name: string, { rank, minimumCompression = 2
     );
 };
 
-/** Plan the compression of a bucket from shapes alone. @param factorsPerStep number of factors that a step sends. */
+/** Plan the compression of a bucket from shapes alone. @param factorsPerStep number of factors to send per step. */
 export const planLowRank = (
   { tensors }: Bucket,
   { rank, minimumCompression = 2 }: LowRankOptions,
@@ -118,29 +119,29 @@ export const joinLowRank = (
 const seed: readonly number[] = [0x9e3779b9, 0x7f4a7c15];
 
 /**
- * Initial factor `[size, r]`, equal on all ranks: uniform, with columns of length about 1. Computed exactly in f32, so
- * that backends agree.
+ * Returns an initial factor `[size, r]`, equal on all ranks: uniform, with columns of length about 1. Computed exactly
+ * in f32, so that backends agree.
  */
 export const randomFactor = (size: number, { index, rank }: LowRankMatrix): Tensor => {
   const bound = Math.sqrt(3 / size);
   return uniform(foldIn(constant(seed, "u32"), index), [size, rank], { low: -bound, high: bound });
 };
 
-// Above rounding error, so that orthogonalisation separates parallel columns. Small, because ACP-SGD's P misses this
-// share of the gradient.
+// Share of the random part in a renewed factor. Larger than rounding errors, so that orthogonalisation separates
+// parallel columns. Small, because ACP-SGD's P misses this share of the gradient.
 const renewal = 2 ** -16;
 
 /**
- * Start value of this step's right factor, from that of the previous step: columns of length 1, plus `2⁻¹⁶` of
- * `randomFactor`.
+ * Returns the start value of this step's right factor: the previous step's factor with columns of length 1, plus `2⁻¹⁶`
+ * of `randomFactor`.
  *
- * Without the random part, a column that was once zero, or parallel to another column, would stay so. If a layer's
- * gradient was zero, or of lower rank, for one step, some directions would never be sent again.
+ * Without the random part, a column that is zero or parallel to another column would never change. After one step in
+ * which a layer's gradient is zero or of lower rank, some directions would never be sent again.
  */
 export const renewFactor = (q: Tensor, matrix: LowRankMatrix): Tensor =>
   add(unitColumns(q), multiply(randomFactor(matrix.columns, matrix), renewal));
 
-/** Apply `orthogonalise` to each factor; factors of the same shape are batched. */
+/** Apply `orthogonalise` to each factor. Factors of equal shape are batched. */
 export const orthogonaliseAll = (factors: readonly Tensor[]): Tensor[] => {
   const result: Tensor[] = [];
   const byShape = Map.groupBy(factors.keys(), (i) => factors[i]!.shape.join());

@@ -24,8 +24,8 @@ import { twoSidedQuantile } from "./normal-quantile.ts";
 const numSteps = 1024;
 
 /**
- * Step of each magnitude within `level`, between the smallest and the largest magnitude of that level; `numSteps` for
- * magnitudes of higher levels, -1 for lower levels.
+ * Returns the step of each magnitude within `level`: 0 at the level's smallest magnitude, `numSteps` − 1 at its largest
+ * magnitude. Magnitudes of higher levels get `numSteps`, magnitudes of lower levels −1.
  */
 const stepsWithin = (magnitudes: Tensor, levels: Tensor, level: Tensor): Tensor => {
   const within = equal(levels, level);
@@ -36,14 +36,14 @@ const stepsWithin = (magnitudes: Tensor, levels: Tensor, level: Tensor): Tensor 
 };
 
 /**
- * Returns the largest bound that `rank` of these magnitudes reach, within a relative 1e-6 or better. If more than
- * `most` magnitudes reach the bound, as with ties, returns the next larger magnitude, if one exists. A bound of 0 is
- * returned as it is, since callers select nonzero entries only.
+ * Returns the largest bound that `rank` magnitudes reach, with a relative error of at most 1e-6. If more than `most`
+ * magnitudes reach the bound, as with ties, returns the next larger magnitude, if there is one. A bound of 0 is
+ * returned unchanged, because callers select nonzero entries only.
  *
- * Two counting passes. The first counts at 4096 levels around `t = z·σ` with `z = Φ⁻¹(1 − rank/2s)`, the position of
- * the `rank` largest values of a normal distribution. `σ = √(π/2) · mean |u|` cannot overflow, because no values are
- * squared, and is less sensitive to outliers than the standard deviation. The second pass counts at 1024 steps within
- * the level found. Levels cover a factor of 1000 below and above t.
+ * Counts magnitudes in two passes. The first pass counts at 4096 levels around `t = z·σ` with `z = Φ⁻¹(1 − rank/2s)`,
+ * the threshold that `rank` of s normally distributed values reach. `σ = √(π/2) · mean |u|` cannot overflow, because no
+ * values are squared, and is less sensitive to outliers than the standard deviation. The second pass counts at 1024
+ * steps within the level that contains the bound. Levels cover a factor of 1000 below and above t.
  *
  * @param magnitudes f32 [s], s ≥ 1, none negative.
  * @returns f32 []: one of the magnitudes, so that comparisons with the bound agree with the counts; infinite if any
@@ -51,9 +51,9 @@ const stepsWithin = (magnitudes: Tensor, levels: Tensor, level: Tensor): Tensor 
  */
 export const magnitudeBound = (magnitudes: Tensor, rank: number, most: number = Infinity): Tensor => {
   const s = magnitudes.shape[0]!;
-  // Divided before the sum, so that a sum of finite values stays finite.
+  // Divides before the sum, so that a sum of finite values stays finite.
   const mean = sum(multiply(magnitudes, 1 / s));
-  // z is at least 0.1: a threshold of 0, the bound for rank s, would have no levels around it.
+  // z is at least 0.1, because rank s has the threshold 0, around which there would be no levels.
   const z = Math.max(0.1, twoSidedQuantile(rank / s));
   const levels = levelsAround(magnitudes, multiply(mean, z * Math.sqrt(Math.PI / 2)));
   const steps = stepsWithin(magnitudes, levels, levelOfKth(levels, numLevelsAround, rank).level);

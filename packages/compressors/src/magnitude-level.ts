@@ -16,12 +16,12 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 
-/** Number of levels of `levelsAround`: as many as a GPU can count in shared memory. */
+/** Number of levels that `levelsAround` returns: the maximum that a GPU can count in shared memory. */
 export const numLevelsAround = 4096;
 
 /**
- * Levels of magnitude around a threshold t: `⌊4096 · |u| / (|u| + t)⌋`. One level corresponds to a change in magnitude
- * of 0.1 % at t, and of 2.5 % at t/100 or 100t.
+ * Returns the level of each magnitude relative to a threshold t: `⌊4096 · |u| / (|u| + t)⌋`. Adjacent levels differ by
+ * 0.1 % in magnitude at t, and by 2.5 % at t/100 or 100t.
  *
  * @param magnitudes f32 [n], none negative. @param threshold f32 []; values below 1e-37 are replaced by 1e-37.
  * @returns f32 [n], integers in [0, 4096).
@@ -33,19 +33,19 @@ export const levelsAround = (magnitudes: Tensor, threshold: Tensor): Tensor => {
   return minimum(floor(multiply(share, numLevelsAround)), numLevelsAround - 1);
 };
 
-/** Level that contains the k-th largest magnitude, with counts of values at and above that level. */
+/** Level that contains the k-th largest magnitude, with the number of values at this level or above. */
 export interface MagnitudeLevel {
-  /** Level, an integer, f32 []. -1 if fewer than k values have a level. */
+  /** Level, an integer, f32 []; −1 if fewer than k values have a level. */
   readonly level: Tensor;
-  /** Number of values at this level and above, at least k, i32 []. */
+  /** Number of values at this level or above, i32 []; at least k. */
   readonly count: Tensor;
-  /** Number of values above this level, fewer than k, i32 []. */
+  /** Number of values above this level, i32 []; less than k. */
   readonly countAbove: Tensor;
 }
 
 /**
- * Find the highest level for which at least `k` values are at that level or above. One histogram gives the counts of
- * all levels; bisection would read the values once per step.
+ * Find the highest level for which at least `k` values are at this level or above. A single histogram counts all
+ * levels, while bisection would read the values once per step.
  *
  * @param levels f32 [n], integers in [0, numLevels), higher for larger magnitudes. Integers, so that histogram bins and
  *   comparisons with a level agree exactly. Negative values have no level and are not counted.
@@ -53,8 +53,8 @@ export interface MagnitudeLevel {
  */
 export const levelOfKth = (levels: Tensor, numLevels: number, k: number | Tensor): MagnitudeLevel => {
   const fromHere = cumsum(histogram(levels, full([], 0), full([], numLevels), numLevels), { reverse: true });
-  // Counts decrease with the level, so levels with at least k values come first. Their number gives the last of these
-  // levels.
+  // Counts decrease with the level. So the number of levels with at least k values is one more than the highest such
+  // level.
   const next = sum(cast(greaterEqual(fromHere, k), "i32"));
   const at = (index: Tensor): Tensor => gather(fromHere, index, { outside: "zero" });
   const level = subtract(next, 1);

@@ -1,13 +1,13 @@
 import { absolute, slice, type Tensor } from "@skein/tensor-core";
 
-/** Maximum length of vectors that are read completely, without sampling. */
+/** Maximum length of vectors that are read completely instead of sampled. */
 const maxUnsampledLength = 2 ** 18;
 /**
- * Minimum number of entries of a sample. For 25 million entries, reading the cache lines of such a sample takes a tenth
- * of the time of reading all entries.
+ * Minimum number of sampled entries. For 25 million entries, reading the cache lines of such a sample takes a tenth of
+ * the time for all entries.
  */
 const minSample = 2 ** 17;
-/** Preferred number of top-k entries in a sample; `minSearched` are enough at stride `minStride`. */
+/** Preferred number of top-k entries in a sample. At stride `minStride`, `minSearched` entries are enough. */
 const preferredSought = 128;
 const minSearched = 64;
 /**
@@ -16,7 +16,7 @@ const minSearched = 64;
  */
 const minStride = 13;
 
-/** A sample of `count` entries: every `stride`-th of n entries. */
+/** A sample of `count` entries: every `stride`-th entry of a vector. */
 export interface SampleSize {
   readonly stride: number;
   readonly count: number;
@@ -28,9 +28,9 @@ const isPrime = (candidate: number): boolean => {
 };
 
 /**
- * Choose the sample of n entries from which to estimate the threshold of the k largest. All entries if n ≤ 2¹⁸ or k <
- * 832. Otherwise a sample of at least 2¹⁷ entries that contains at least about 128 of the k largest, but never a stride
- * below 13.
+ * Choose the sample of n entries from which to estimate the threshold of the k largest entries. If n ≤ 2¹⁸ or k < 832,
+ * the sample has all entries. Otherwise it has at least 2¹⁷ entries, of which at least about 128 are among the k
+ * largest entries, unless this would require a stride below 13.
  *
  * The stride is prime, so that samples cover all columns of a matrix unless its row length is a multiple of the stride.
  */
@@ -41,17 +41,17 @@ export const sampleSizeOf = (n: number, k: number): SampleSize => {
   return { stride, count: Math.ceil(n / stride) };
 };
 
-/** Every `stride`-th magnitude of `flat` (f32 [n]): f32 [s]. */
+/** Returns every `stride`-th magnitude of `flat` (f32 [n]): f32 [s]. */
 export const sampleMagnitudes = (flat: Tensor, { stride }: SampleSize): Tensor =>
   absolute(slice(flat, [0], [flat.shape[0]!], [stride]));
 
 /**
- * Rank in a sample of s entries whose magnitude is reached by about k of all n entries: `m = μ + z·√(μ(1 − s/n))` with
- * `μ = k·s/n`; k if the sample has all entries. At least 1, at most s.
+ * Returns the rank in a sample of s entries whose magnitude about k of n entries reach: `m = μ + z·√(μ(1 − s/n))` with
+ * `μ = k·s/n`, limited to 1 … s. If the sample has all entries, the rank is k.
  *
- * The number of entries that reach the m-th largest of a random sample is `m·n/s` on average, with a relative standard
- * deviation of `√((1 − s/n)/m)`. So with a margin of z deviations, fewer than k entries reach the magnitude (more than
- * k for a negative z) only rarely: once in 10⁴ for z = 4, once in 10⁸ for z = 6.
+ * On average, `m·n/s` entries reach the m-th largest entry of a random sample, with a relative standard deviation of
+ * `√((1 − s/n)/m)`. With a margin of z deviations, fewer than k entries (more than k for negative z) reach the
+ * magnitude only rarely: once in 10⁴ for z = 4, once in 10⁸ for z = 6.
  */
 export const rankInSample = (k: number, n: number, { count }: SampleSize, z = 0): number => {
   const expected = (k * count) / n;

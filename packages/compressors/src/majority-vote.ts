@@ -31,8 +31,8 @@ import { lengthOf } from "./bucket.ts";
 import { ownKey } from "./own-key.ts";
 
 /**
- * Bitwise majority vote of P words, u32 of one shape: a bit is set if more than half of the words set it. For a tie,
- * the bit of `casting` decides.
+ * Returns the bitwise majority of P words, u32 of one shape: a bit is set if more than half of the words set it. For a
+ * tie, the bit of `casting` decides.
  */
 const majorityOf = (words: readonly Tensor[], casting: Tensor): Tensor => {
   const votes = words.length % 2 === 0 ? [...words, casting] : words;
@@ -46,24 +46,24 @@ const majorityOf = (words: readonly Tensor[], casting: Tensor): Tensor => {
   return sums.at(-1)!;
 };
 
-/** Number of words that each rank counts, for n signs. */
+/** Returns the number of words that each rank counts for n signs. */
 const shardWords = (count: number, numRanks: number): number => Math.ceil(Math.ceil(count / 32) / numRanks);
 
 /**
- * Majority vote of gradient signs: `mean_j = sign(Σ_r sign(g_r,j))`. Every entry of the mean is +1 or −1, independent
- * of the gradient's size. So with SGD, each parameter moves by the learning rate in each step.
+ * Majority vote of gradient signs: `mean_j = sign(Σ_r sign(g_r,j))`. Every entry of the mean is +1 or −1, whatever the
+ * gradient's size. So with SGD, each parameter changes by the learning rate in each step.
  *
- * The sign of 0 is random, drawn by each rank separately. The outcome of a tie is random too, drawn by the rank that
- * counts the votes. So the exchange needs a key. A fixed +1 would add a bias: of four ranks with pure noise, 3 in 8
- * votes tie.
+ * Each rank draws a random sign for 0, and the rank that counts votes draws a random result for a tie. So the exchange
+ * needs a key. A fixed +1 would add a bias: with pure noise on four ranks, 3 in 8 votes tie.
  *
  * Each rank counts the votes for 1/P of all entries. An all-to-all sends signs to the counting ranks, and an all-gather
  * distributes the outcome, both with one bit per entry. Votes are counted by bitwise addition, 32 entries at a time.
  *
- * `sent` equals the mean: a vote has no magnitude, and with this choice `sent` sums to P times the mean over all ranks.
- * So error feedback has no meaning for this aggregator; use `scaledSignCompressor` with error feedback instead.
+ * `sent` equals the mean, because a vote has no magnitude, and so that `sent` sums to P times the mean over all ranks.
+ * Error feedback is therefore not meaningful for this aggregator; use `scaledSignCompressor` with error feedback
+ * instead.
  *
- * A NaN or an infinity on any rank makes the whole mean NaN. A flag word after the signs carries this information.
+ * A NaN or an infinity on any rank makes all entries of the mean NaN: ranks send a flag word after the signs.
  *
  * Cost: `2 · 4(P−1) · (⌈⌈n/32⌉/P⌉ + 1)` bytes sent, about `2(P−1)/P · n/8`; an all-gather of the signs would send
  * `(P−1) · n/8`.
@@ -91,7 +91,7 @@ export const majorityVoteAggregator = (): Aggregator<[]> => ({
     const drawn = randomBits(foldIn(key, 0), [Math.ceil(count / 32)]);
     const signs = bitwiseOr(packBits(greater(gradient, 0)), bitwiseAnd(packBits(equal(gradient, 0)), drawn));
     const votes = reshape(pad(signs, [[0, own * numRanks - signs.shape[0]!]]), [numRanks, own]);
-    // The maximum of an empty gradient is −∞, hence the lower bound of 0. The maximum is finite exactly if all entries
+    // The maximum of an empty gradient is −∞, so the lower bound is 0. The maximum is finite if and only if all entries
     // are finite.
     const greatest = maximum(reduceMax(absolute(gradient)), 0);
     const broken = reshape(cast(logicalNot(isFinite(greatest)), "u32"), [1, 1]);

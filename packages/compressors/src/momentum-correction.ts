@@ -20,7 +20,7 @@ export interface MomentumCorrectionOptions {
   /** Momentum factor, in [0, 1). */
   readonly momentum: number;
   /**
-   * Maximum norm of the mean gradient of a bucket. Each rank clips its own gradient to `clipNorm · √P`. Default: no
+   * Maximum norm of a bucket's mean gradient. Each rank clips its own gradient to `clipNorm · √P`. Default: no
    * clipping.
    */
   readonly clipNorm?: number;
@@ -30,36 +30,37 @@ export interface MomentumCorrectionOptions {
 export interface MomentumCorrectionState<Inner> {
   /** Decaying sum of this rank's gradients, f32 `[n]`. */
   readonly velocity: Tensor;
-  /** Sum of velocities that are not sent yet, f32 `[n]`. */
+  /** Sum of velocities that have not been sent yet, f32 `[n]`. */
   readonly unsent: Tensor;
   readonly inner: Inner;
 }
 
 /** Scale `x` to a Euclidean norm of at most `bound`. Non-finite entries stay non-finite. */
 const clipNormTo = (x: Tensor, bound: number): Tensor => {
-  // Does not divide by the norm itself: squares could overflow, and an infinite norm would turn a finite gradient into
-  // zeros.
+  // Avoids the absolute norm: squares could overflow, and an infinite norm would turn a finite gradient into zeros.
   const { greatest, norm } = relativeNorm(x);
   return multiply(x, minimum(divide(divide(bound, greatest), norm), 1));
 };
 
 /**
- * Momentum correction: accumulate velocities instead of gradients, so that a delayed entry includes its momentum. `v ←
- * m·v + g`, `a ← a + v`, send `C(a)`, keep `a ← a − C(a)`. Sent entries reset their velocity, `v ← 0` (factor masking),
- * so that stale momentum is not applied again. Replaces error feedback and the optimizer's momentum: use plain SGD.
+ * Momentum correction: accumulate velocities instead of gradients, so that a delayed entry includes its momentum.
+ * Updates `v ← m·v + g` and `a ← a + v`, sends `C(a)`, and keeps the residual `a ← a − C(a)`. The velocity of sent
+ * entries is reset, `v ← 0` (factor masking), so that stale momentum is not applied again. Replaces error feedback and
+ * the optimizer's momentum: use SGD without momentum.
  *
  * With `clipNorm`, each rank clips its gradient to `clipNorm · √P` before accumulation: the mean of P independent
  * gradients of that norm has norm `clipNorm`. The paper uses `clipNorm / √P`, because its gradients already include the
- * factor 1/P of the mean. The gradients here do not.
+ * factor 1/P of the mean, which the gradients here do not include.
  *
- * If the compressor keeps or sends whole values, the sent and the unsent part sum exactly to `a`. With a compressor
- * that sends everything, the velocity is masked for all entries, and the result is SGD without momentum.
+ * If the compressor either sends a value unchanged or does not send it, the sent and the unsent part sum exactly to
+ * `a`. With a compressor that sends everything, the velocity is masked for all entries, and the result is SGD without
+ * momentum.
  *
- * Masking discards momentum, at different times on each rank. If the gradients of ranks differ permanently, SGD
- * therefore converges to a point next to the optimum of the mean.
+ * Masking discards momentum at different times on each rank. If the ranks' gradients differ permanently, SGD therefore
+ * converges to a point near the optimum of the mean loss, not to the optimum.
  *
  * @throws ArgumentError for a momentum outside [0, 1) or a norm that is not positive.
- * Cost: two f32 per gradient element of state, no additional bytes sent.
+ * Cost: state of two f32 per gradient element; no additional bytes sent.
  * @example
  * ```ts
  * const compressor = withMomentumCorrection(topKCompressor({ k: 1 }), { momentum: 0.9 });
@@ -92,7 +93,7 @@ export const withMomentumCorrection = <Inner>(
         };
       },
     }),
-    // Clipping uses the norm of the whole bucket.
+    // Clipping uses the norm of the full bucket.
     ...(clipNorm !== undefined && { scope: "bucket" }),
     ...(aggregator.contraction && { contraction: (bucket, worldSize) => aggregator.contraction!(bucket, worldSize) }),
   };

@@ -53,7 +53,7 @@ describe("withMomentum", () => {
       const late = meansOf(withMomentum(ef21, { momentum }) as never, noisy).slice(60);
       return late.reduce((sum, mean) => sum + hypot(minus(mean, gradient)), 0) / late.length;
     };
-    // The noise of a running mean with m = 0.9 is √((1 − m)/(1 + m)) = 0.23 of that of one gradient.
+    // The noise of a running mean with m = 0.9 is √((1 − m)/(1 + m)) = 0.23 times the noise of one gradient.
     expect(distance(0.9)).toBeLessThan(0.5 * distance(0));
   });
 

@@ -14,7 +14,10 @@ export interface WithMomentumState<Inner> {
   readonly inner: Inner;
 }
 
-/** Check the momentum factor of function `who`. @throws ArgumentError for a momentum outside [0, 1). */
+/**
+ * Check a momentum factor. `who` is the function name for the error message. @throws ArgumentError for a momentum
+ * outside [0, 1).
+ */
 export const checkMomentum = (who: string, momentum: number): void => {
   if (!(momentum >= 0 && momentum < 1))
     throw new ArgumentError(`${who}: momentum ${momentum} is not in [0, 1); use a factor such as 0.9`);
@@ -22,15 +25,16 @@ export const checkMomentum = (who: string, momentum: number): void => {
 
 /**
  * Aggregate each rank's momentum instead of its gradient: `v ← m·v + (1 − m)·g`, and the compressor encodes `v`. Helps
- * methods that are sensitive to the noise of a single batch: around the majority vote, the result is Signum; around
- * EF21, EF21-SGDM. Also helps coarse methods with error feedback, such as signs: momentum after compression amplifies
- * delayed entries, and momentum before compression does not.
+ * methods that are sensitive to the noise of a single batch: with majority vote, the result is Signum; with EF21, it is
+ * EF21-SGDM. Also helps coarse methods with error feedback, such as signs, because momentum before compression does not
+ * amplify delayed entries, unlike momentum after compression.
  *
- * Replaces the optimizer's momentum: use plain SGD, with the learning rate of SGD with momentum divided by `1 − m`. The
- * initial velocities are zeros, so the first `1/(1 − m)` steps are small, except for methods that send only signs.
+ * Replaces the optimizer's momentum: use SGD without momentum. Its learning rate is the learning rate of SGD with
+ * momentum, divided by `1 − m`. The initial velocities are zeros, so the first `1/(1 − m)` steps are small, except for
+ * methods that send only signs.
  *
  * @throws ArgumentError for a momentum outside [0, 1).
- * Cost: one f32 per gradient element of state, no additional bytes sent.
+ * Cost: state of one f32 per gradient element; no additional bytes sent.
  * @example
  * ```ts
  * const compressor = withMomentum(majorityVoteAggregator(), { momentum: 0.9 });
@@ -56,7 +60,7 @@ export const withMomentum = <Inner>(
         return { replacement: velocity, nextState: () => ({ velocity }) };
       },
     }),
-    // The sent vector does not estimate this step's gradient.
+    // With momentum, the sent vector is not an estimate of this step's gradient.
     biased: momentum > 0 || aggregator.biased,
   };
 };

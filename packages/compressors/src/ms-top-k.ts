@@ -33,7 +33,7 @@ export interface MsTopKCompressorOptions {
   /** Share of entries to keep, in (0, 1]. */
   readonly density: number;
   /**
-   * Resolution of the threshold, in steps of bisection, 1 to 24. Default: 24, the full resolution of f32; the paper
+   * Resolution of the threshold: number of bisection steps, 1 to 24. Default: 24, the full resolution of f32; the paper
    * uses 30.
    */
   readonly samplings?: number;
@@ -45,8 +45,8 @@ interface Candidates extends SparsePayload {
 }
 
 /**
- * Margin of a bound from a sample, in standard deviations: the bound passes this many more than k entries, and the
- * capacity has room for the same margin again.
+ * Margin of a bound from a sample, in standard deviations. The expected number of entries that reach the bound exceeds
+ * k by this margin, and the capacity exceeds this number by the same margin.
  */
 const deviations = 6;
 
@@ -56,16 +56,16 @@ const allCandidates = (flat: Tensor): Candidates => ({
   finite: isFinite(sum(multiply(absolute(flat), 1 / Math.max(1, flat.shape[0]!)))),
 });
 
-/** Returns entries that contain the k largest; see `msTopKCompressor`. */
+/** Returns entries that contain the k largest entries; see `msTopKCompressor`. */
 const selectCandidates = (flat: Tensor, k: number): Candidates => {
   const n = flat.shape[0]!;
   const size = sampleSizeOf(n, k);
   const rank = rankInSample(k, n, size, deviations);
-  // Entries smaller than the sample's minimum may be needed.
+  // Entries below the sample's minimum may be needed.
   if (size.stride === 1 || rank === size.count) return allCandidates(flat);
   const capacity = Math.min(n, Math.ceil((n / size.count) * (rank + deviations * Math.sqrt(rank))));
-  // If more entries reach the bound than fit, as with ties, only greater entries are taken: the first entries by index
-  // might leave out the largest of all.
+  // If more entries reach the bound than the capacity, as with ties, only greater entries are taken, because the first
+  // entries by index might not include the largest entry.
   const most = (capacity * size.count) / n;
   return selectByBound(flat, magnitudeBound(sampleMagnitudes(flat, size), rank, most), capacity);
 };
@@ -73,14 +73,14 @@ const selectCandidates = (flat: Tensor, k: number): Candidates => {
 /** Bisection steps per histogram. A histogram with more bins is slow on a GPU. */
 const samplingsAtOnce = 12;
 
-/** Indices i32 [k] of k entries of almost the largest magnitudes; see `msTopKCompressor`. */
+/** Returns the indices i32 [k] of k entries of almost the largest magnitudes; see `msTopKCompressor`. */
 const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor => {
   const numLevels = 2 ** Math.min(samplings, samplingsAtOnce);
   const most = reduceMax(magnitudes);
-  // Divided before the sum, so that the sum cannot overflow.
+  // Divides before the sum, so that the sum cannot overflow.
   const mean = minimum(sum(multiply(magnitudes, 1 / Math.max(1, magnitudes.shape[0]!))), most);
-  // Half of the levels are below the mean, and half above. The lower bound 1e-37 avoids a division by zero for an empty
-  // range.
+  // Half of the levels are below the mean, and half are above. The lower bound 1e-37 avoids a division by zero for an
+  // empty range.
   const below = divide(magnitudes, maximum(mean, 1e-37));
   const above = add(divide(subtract(magnitudes, mean), maximum(subtract(most, mean), 1e-37)), 1);
   const height = multiply(where(less(magnitudes, mean), below, above), numLevels / 2);
@@ -96,30 +96,31 @@ const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor
 };
 
 /**
- * MSTopK: keep exactly `k` entries of almost the largest magnitudes, without sorting, with the thresholds that a
- * bisection would sample.
+ * MSTopK: keep exactly `k` entries of almost the largest magnitudes, without sorting. The thresholds are the same as in
+ * a bisection.
  *
  * `k = max(1, ⌊density · n⌋)`. Bisection halves the range of magnitudes `samplings` times, first at the mean m, then
  * between m and the maximum M (or between 0 and m, if fewer than k entries reach the mean), and counts in every step.
  * The steps can only reach `2^samplings` thresholds, evenly spaced above and below the mean. So one histogram of 2¹²
- * thresholds replaces twelve steps, and a second histogram within the level found replaces the others. Let t₁ be the
- * lowest threshold that fewer than k entries reach, and t₂ the next lower threshold. All entries from t₁ on are sent,
- * and the first entries in [t₂, t₁) fill up to k.
+ * thresholds replaces twelve steps, and a second histogram, within the level of the k-th entry, replaces the remaining
+ * steps. Let t₁ be the lowest threshold that fewer than k entries reach, and t₂ the next lower threshold. All entries
+ * of t₁ or more are sent, and the first entries in [t₂, t₁) fill the payload up to k.
  *
- * No dropped entry exceeds a kept entry by a level or more. Above the mean, a level is `w = (M − m)/2^(samplings−1)`;
- * with 24 samplings, w is no larger than f32 rounding of such a difference. So `‖u − C(u)‖² ≤ (1 − k/n)‖u‖² + 2kMw`.
- * Ties, equal magnitudes and k = n need no special case. Biased: wrap it in `withErrorFeedback`.
+ * No dropped entry exceeds a sent entry by one level or more. Above the mean, a level is `w = (M − m)/2^(samplings−1)`.
+ * With 24 samplings, w is at most the f32 rounding error of such a difference. So `‖u − C(u)‖² ≤ (1 − k/n)‖u‖² + 2kMw`.
+ * Equal magnitudes and k = n need no special case. Biased: wrap it in `withErrorFeedback`.
  *
  * For more than 2¹⁸ entries (with k ≥ 832), only candidates are counted: entries that reach a bound from a sample (see
- * `sampleSizeOf`). The bound passes at least k entries, except once in 10⁸ cases, and between 1.1k and 1.8k entries on
- * average. M and m are then those of the candidates. If fewer than k entries reach the bound, all of them are sent, and
- * zeros fill the rest. The same happens if more entries reach the bound than the capacity of 1.2k to 2.8k, as with
- * ties: then only the greater entries are candidates. That probability assumes that large entries are at random
- * indices. If they repeat every p entries, p the stride, the sample may miss them, so no contraction is known.
+ * `sampleSizeOf`). At least k entries reach the bound, except once in 10⁸ cases; on average 1.1k to 1.8k entries. M and
+ * m are then the maximum and the mean of the candidates. If fewer than k entries reach the bound, all of them are sent,
+ * and zeros fill the rest. If more entries reach the bound than the capacity of 1.2k to 2.8k, as with ties, only
+ * greater entries are candidates, and zeros may also fill the rest. The probability of 10⁻⁸ assumes that large entries
+ * are at random indices. If large entries repeat with the stride of the sample, the sample may miss them, so no
+ * contraction is known.
  *
- * Entries in [t₂, t₁) are taken from the lowest index on, while the paper starts at a random index. With 24 samplings,
- * these entries are equal in f32 unless outliers are 2²⁴ times the mean, and omitted entries grow in the residual
- * beyond t₁.
+ * Entries in [t₂, t₁) are taken in index order, while the paper starts at a random index. With 24 samplings, these
+ * entries are equal in f32 unless outliers are 2²⁴ times the mean. Unsent entries grow in the residual until they
+ * exceed t₁.
  *
  * A gradient with a non-finite entry makes all values NaN.
  *

@@ -1,6 +1,6 @@
 /**
- * P(|Z| < z) of a standard normal Z, from the series `2φ(z) · Σ z^(2i+1) / (1·3·5 … (2i+1))`, in which all terms are
- * positive.
+ * Returns P(|Z| < z) for a standard normal Z, from the series `2φ(z) · Σ z^(2i+1) / (1·3·5 … (2i+1))`, in which all
+ * terms are positive.
  */
 const within = (z: number): number => {
   let [term, total] = [z, 0];
@@ -12,8 +12,8 @@ const within = (z: number): number => {
 };
 
 /**
- * Two-sided quantile z of the standard normal distribution: |Z| exceeds z with probability `tail`. `Φ⁻¹(1 − tail/2)`,
- * by bisection; at most 8.
+ * Returns the two-sided quantile z of the standard normal distribution, at most 8: |Z| exceeds z with probability
+ * `tail`. Computes `Φ⁻¹(1 − tail/2)` by bisection.
  *
  * @param tail in (0, 1].
  * @example twoSidedQuantile(0.01) // 2.5758

@@ -46,9 +46,9 @@ export interface OkTopKOptions {
 const modulo = (x: Tensor, divisor: number): Tensor => subtract(x, multiply(divide(x, divisor), divisor));
 
 /**
- * Rotation of a block's owners, in ranks. The vector is cut into blocks of P consecutive entries, and each rank owns
- * one entry of each block: offset p belongs to rank (p + rotation) mod P. The rotation is a hash of the block index
- * (multiplicative: Knuth, vol. 3, §6.4), so that a column of large entries does not fall on a single rank.
+ * Returns the rotation of a block's owners, in ranks. The vector is split into blocks of P consecutive entries, and
+ * each rank owns one entry per block: offset p belongs to rank (p + rotation) mod P. The rotation is a hash of the
+ * block index (multiplicative: Knuth, vol. 3, §6.4), so that a column of large entries is not owned by a single rank.
  */
 const rotationOf = (block: Tensor, numRanks: number): Tensor => {
   const hash = shiftRight(multiply(bitcast(block, "u32"), 2654435761), 16);
@@ -56,8 +56,8 @@ const rotationOf = (block: Tensor, numRanks: number): Tensor => {
 };
 
 /**
- * Send each rank's entries to the owners of their indices, and sum the entries on the owners in rank order: f32
- * [⌈n/P⌉], one element per block.
+ * Sends each rank's entries to the owners of their indices, and sums them on the owners in rank order: f32 [⌈n/P⌉], one
+ * element per block.
  */
 const reduceRegions = (
   own: SparsePayload,
@@ -77,7 +77,8 @@ const reduceRegions = (
 };
 
 /**
- * Gather the k greatest nonzero sums of all ranks' regions: P·C entries, equal on all ranks. Unused entries are zeros.
+ * Gathers the k greatest nonzero sums over all ranks' regions: P·C entries, equal on all ranks. Unused entries are
+ * zeros.
  */
 const gatherGreatest = (
   region: Tensor,
@@ -102,23 +103,23 @@ const gatherGreatest = (
 };
 
 /**
- * Ok-Topk: keep exactly the k greatest entries of the sum of all ranks' top-k entries, with traffic that does not grow
+ * Ok-Topk: add the top-k entries of all ranks, and keep exactly the k greatest sums. Traffic per rank does not grow
  * with P. Each rank owns n/P indices. A ragged all-to-all sends entries to their owners, and the owners add the
- * entries. A radix selection over all ranks finds the k-th greatest sum. A ragged all-gather distributes the greater
- * sums, and the first of the equal sums, to all ranks. `k = max(1, ⌊density · n⌋)`; sums equal to 0 are never sent.
+ * entries. A radix selection over all ranks finds the k-th greatest sum. A ragged all-gather distributes all sums above
+ * the k-th, and the first sums equal to it, to all ranks. `k = max(1, ⌊density · n⌋)`; sums equal to 0 are never sent.
  *
- * An entry counts as sent if the sum at its index is among the k greatest. An index is kept or dropped for all ranks
- * together, so nothing is lost.
+ * An entry counts as sent if the sum at its index is among the k greatest sums. An index is sent or dropped for all
+ * ranks together, so nothing is lost.
  *
  * Differs from the publication. Each rank owns one of every P consecutive indices, chosen by a hash, instead of a range
- * whose limits move every 64 steps; so each rank receives about k entries, from any distribution over layers or
- * columns. The threshold is exact in every step, instead of estimated every 32 steps. There is no state.
+ * whose limits change every 64 steps. So each rank receives about k entries, however large entries are distributed over
+ * layers or columns. The threshold is exact in every step, instead of estimated every 32 steps. There is no state.
  *
  * Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1].
- * Cost: about `16k (P−1)/P` bytes sent per rank, plus at most 8k/P (included in `bytesSent`); plus `(P−1)(8192/P + 4)`
- * for the selection, which dominates below k ≈ 500.
+ * Cost: about `16k (P−1)/P` bytes sent per rank, plus at most 8k/P bytes (included in `bytesSent`), plus
+ * `(P−1)(8192/P + 4)` bytes for the selection, the largest term below k ≈ 500.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(okTopKAggregator({ density: 0.25 }));

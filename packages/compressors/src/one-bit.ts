@@ -27,18 +27,18 @@ export interface OneBitOptions {
 
 export interface OneBitPayload {
   /**
-   * Packed message, u32 `[⌈n/32⌉ + 2 rows]`: one bit per entry, set if the entry is negative; then the f32 bits of each
-   * block's mean of nonnegative entries, 0 if there are none; then the f32 bits of each block's mean of negative
-   * entries.
+   * Packed message, u32 `[⌈n/32⌉ + 2 rows]`. First one bit per entry, set if the entry is negative. Then the f32 bits
+   * of each block's mean of nonnegative entries, 0 if there are none. Then the f32 bits of each block's mean of
+   * negative entries.
    */
   readonly words: Tensor;
 }
 
 /**
- * 1-bit SGD: send one bit per entry, and for each block the mean of its entries ≥ 0 and the mean of its entries < 0.
- * These two values minimize the squared error for the given bits.
+ * 1-bit SGD: send one bit per entry, and two values per block: the mean of its entries ≥ 0, and the mean of its entries
+ * < 0. These means minimize the squared error for the given bits.
  *
- * The contraction is at least 1/blockSize, because the kept energy is at least `‖u‖₁²/blockSize` per block. Biased:
+ * The contraction is at least 1/blockSize, because the energy sent per block is at least `‖u‖₁²/blockSize`. Biased:
  * wrap it in `withErrorFeedback`, and make the first steps dense, as the authors do. The authors use one block per
  * column of a weight matrix.
  *
@@ -77,7 +77,7 @@ export const oneBitCompressor = ({ blockSize = 512 }: OneBitOptions = {}): Compr
         const below = divide(sum(where(negative, blocks, 0), along), maximum(numNegative, 1));
         return { signs: packBits(slice(flatten(negative), [0], [entries])), above, below };
       });
-      // If a part ends inside a word, signs are packed across parts.
+      // If a part ends inside a word, the signs of all parts are packed together.
       const areWhole = layout.every(({ begin }) => begin % 32 === 0);
       const signs = areWhole ? concat(parts.map((part) => part.signs)) : packBits(less(flat, 0));
       return {

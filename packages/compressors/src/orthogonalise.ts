@@ -26,8 +26,8 @@ const epsilon = 2 ** -23;
 const numPasses = 3;
 
 /**
- * Scale each column to length 1; a column of zeros stays zero. The column is divided by its largest magnitude first, so
- * that its length cannot overflow.
+ * Scale each column to length 1. A column of zeros does not change. The column is first divided by its largest
+ * magnitude, so that its length cannot overflow.
  */
 export const unitColumns = (x: Tensor): Tensor => {
   const positive = (size: Tensor): Tensor => where(equal(size, 0), 1, size);
@@ -38,15 +38,15 @@ export const unitColumns = (x: Tensor): Tensor => {
 /**
  * Make the columns of a tall matrix orthonormal, with the same column space: `QᵀQ = I`, `Q = P R⁻¹`.
  *
- * Columns are first scaled to length 1, so that the result does not depend on their sizes. Then three passes of `G =
- * PᵀP`, `L Lᵀ = G + S`, `P ← P L⁻ᵀ`. The diagonal shift S keeps the factorization from failing: `s = 4ε(r√r + √(rn))`,
- * above the rounding error of G. The shift is smaller, down to zero, for rows that are close to those of I, so that a
- * result that is already orthonormal does not change.
+ * Columns are first scaled to length 1, so that the result does not depend on their sizes. Then follow three passes of
+ * `G = PᵀP`, `L Lᵀ = G + S`, `P ← P L⁻ᵀ`. The diagonal shift S prevents a failure of the factorization:
+ * `s = 4ε(r√r + √(rn))` exceeds the rounding error of G. If a row of G is close to a row of I, its shift is smaller,
+ * down to zero, so that columns that are already orthonormal do not change.
  *
- * Directions that are missing in P are not invented. For a matrix of lower rank, or zero, `Q` has singular values of 1
- * for the existing directions, and values between 0 and 1 for rounding errors. So `QᵀQ ≤ I`, and `M − Q QᵀM` is never
- * longer than M. The result is NaN only if P has a NaN. (Householder and Gram–Schmidt divide by the remainder of a
- * column, and produce an arbitrary direction, or NaN, if the remainder is zero.)
+ * No directions are added that are missing in P. If P has a lower rank, or is zero, `Q` has singular values 1 for the
+ * existing directions, and values from 0 to 1 for rounding errors. So `QᵀQ ≤ I`, and `M − Q QᵀM` is never longer than
+ * M. The result contains NaN only if P does. (Householder and Gram–Schmidt divide by the remainder of a column. If the
+ * remainder is zero, the result is an arbitrary direction or NaN.)
  *
  * @param p f32 [..., n, r], n ≥ r; for example [4608, 4].
  * @returns f32 of the same shape.
@@ -67,7 +67,8 @@ export const orthogonalise = (p: Tensor): Tensor => {
   const pass = (q: Tensor): Tensor => {
     const gram = matmul(q, q, { transposeA: true });
     const identity = broadcastTo(unit, gram.shape);
-    // A row closer than ½ to that of I has a pivot of at least ½ (Gershgorin), and needs no shift.
+    // If a row of G differs from the row of I by less than ½, its pivot is at least ½ (Gershgorin), and it needs no
+    // shift.
     const distance = sum(absolute(subtract(gram, identity)), { dims: -1, keepDims: true });
     const shifted = add(gram, multiply(identity, multiply(minimum(multiply(distance, 2), 1), shift)));
     const inverse = triangularSolve(cholesky(shifted), identity, { lower: true, transpose: false });

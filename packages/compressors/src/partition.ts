@@ -15,9 +15,8 @@ import { identityCompressor } from "./identity.ts";
 export const isMatrix = ({ shape }: BucketTensor): boolean => shape.length >= 2;
 
 /**
- * Returns a predicate for tensors with at least `elements` elements. Small tensors are expensive to compress and cheap
- * to send.
- *
+ * Returns a predicate for tensors with at least `elements` elements. Compressing small tensors costs more than it
+ * saves.
  * @example
  * ```ts
  * const large = partitionAggregator([{ when: hasAtLeast(1000), aggregator: topKCompressor({ density: 0.01 }) }]);
@@ -29,7 +28,7 @@ export const hasAtLeast =
   ({ shape }) =>
     elementCount(shape) >= elements;
 
-/** Rule that assigns an aggregator to some tensors. */
+/** Rule that assigns an aggregator to tensors. */
 export interface PartitionRule {
   /** Whether the rule applies to a tensor. Must depend on path and shape only, and be the same on all ranks. */
   readonly when: (tensor: BucketTensor) => boolean;
@@ -68,7 +67,7 @@ const classesOf = (bucket: Bucket, choose: (tensor: BucketTensor) => Aggregator)
 const take = (flat: Tensor, { pieces }: BucketClass): Tensor =>
   concat(pieces.map(([begin, end]) => slice(flat, [begin], [end])));
 
-/** Inverse of `take`, for all classes of a bucket. */
+/** Inverse of `take` for all classes of a bucket. */
 const putBack = (classes: readonly BucketClass[], flats: readonly Tensor[]): Tensor => {
   if (classes.length === 0) return zeros([0]);
   const pieces = classes.flatMap((one, i) => {
@@ -149,11 +148,11 @@ const namesOf = (aggregators: readonly Aggregator[]): string =>
   aggregators.map(({ name }) => name ?? "unnamed").join(" | ");
 
 /**
- * Partition the tensors of a bucket into classes. The aggregator of the first matching rule handles a tensor; the
- * fallback handles the rest, by default with a dense all-reduce. The tensors of one aggregator are concatenated in one
- * vector, so top-k selects among all of them.
+ * Partition the tensors of a bucket into classes. The aggregator of the first matching rule handles a tensor. The
+ * fallback handles tensors without a matching rule, by default with a dense all-reduce. The tensors of one aggregator
+ * are concatenated in one vector, so top-k selects among all their entries.
  *
- * Error feedback can wrap the whole partition or single aggregators.
+ * Error feedback can wrap the partition or single aggregators.
  *
  * Cost: sum of the aggregators' costs for their tensors, in separate messages.
  * @example
@@ -173,8 +172,8 @@ export const partitionAggregator = (
 };
 
 /**
- * Choose an aggregator per tensor path, with a fallback for all other paths: for example, densities per layer from a
- * planner. Tensors with the same aggregator object share a vector; use separate objects to keep tensors separate.
+ * Choose an aggregator per tensor path, for example with a density per layer from a planner, and a fallback for all
+ * other paths. Tensors with the same aggregator object share a vector; use separate objects to keep tensors separate.
  *
  * @example
  * ```ts

@@ -17,7 +17,7 @@ const describe = (state: unknown): string => {
     .join(", ");
 };
 
-/** Returns the initial state of the first phase, after a check that all phases have states of the same structure. */
+/** Returns the first phase's initial state, after a check that the states of all phases have the same structure. */
 const initCommonState = <State>(phases: readonly AggregatorPhase<State>[], bucket: Bucket): State => {
   const states = phases.map(({ aggregator }) => aggregator.init(bucket));
   const descriptions = states.map(describe);
@@ -30,11 +30,10 @@ const initCommonState = <State>(phases: readonly AggregatorPhase<State>[], bucke
 };
 
 /**
- * Check a sequence of phases: aggregators that replace each other during a run, each from its first step on, with one
- * state that passes through all phases. Each phase has its own graph, compiled when the phase begins.
+ * Check a sequence of phases: aggregators that replace each other during a run, each from its first step on. All phases
+ * use one common state. Each phase has a separate graph, which is compiled when the phase begins.
  *
- * @returns the same phases; `init` of each phase compares the states of all phases, and throws for a bucket with
- *   different states.
+ * @returns the phases with an `init` that throws if the states of the phases differ in structure for a bucket.
  * @throws ArgumentError unless the first phase begins at step 0 and steps increase.
  * @example
  * ```ts
@@ -58,9 +57,8 @@ export const definePhases = <State>(phases: readonly AggregatorPhase<State>[]): 
 };
 
 /**
- * Returns the aggregator of a step: that of the last phase whose first step is reached. @param phases result of
- * `definePhases`.
- *
+ * Returns the aggregator of a step: the aggregator of the last phase with `fromStep` at most `step`. @param phases
+ * result of `definePhases`.
  * @example
  * ```ts
  * const phases = denseUntil(100, withErrorFeedback(topKCompressor({ density: 0.01 })));
@@ -89,7 +87,7 @@ export const densityPhases = <State>(
 ): readonly AggregatorPhase<State>[] =>
   definePhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
 
-/** Dense all-reduce that passes on the state of another aggregator unchanged. */
+/** Returns a dense all-reduce that passes on the state of another aggregator unchanged. */
 const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Aggregator<State> => {
   const dense = identityCompressor();
   const halves = dense.halves!;
@@ -108,8 +106,9 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
 };
 
 /**
- * Dense all-reduce before step `step`, and the aggregator from that step on: the warm-up of 1-bit methods and of
- * PowerSGD. The aggregator's state does not change during the warm-up, so the aggregator begins with an empty residual.
+ * Returns phases with a dense all-reduce before step `step`, and the aggregator from this step on, as warm-up for 1-bit
+ * methods and PowerSGD. The aggregator's state does not change during the warm-up, so the aggregator begins with an
+ * empty residual.
  *
  * @param step first step of the aggregator; 0 for no warm-up.
  * @throws ArgumentError for a step that is not an integer from 0.

@@ -14,20 +14,20 @@ import {
 } from "./low-rank.ts";
 
 export interface PowerSgdState {
-  /** Right factor `[m, r]` of each compressed matrix, equal on all ranks. */
+  /** Right factor `[m, r]` per compressed matrix, equal on all ranks. */
   readonly factors: readonly Tensor[];
 }
 
 /**
- * PowerSGD: send each matrix as a product of two thin matrices, from one step of power iteration that starts at the
- * previous step's result: `P = mean(MᵢQ)`, `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`, `M̂ = PQᵀ`.
+ * PowerSGD: send each matrix as a product of two thin matrices. One step of power iteration starts from the previous
+ * step's Q: `P = mean(MᵢQ)`, `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`, `M̂ = PQᵀ`.
  *
  * A tensor `[…, m]` is viewed as a matrix `[n, m]`. Vectors, and matrices for which compression does not pay off, are
- * sent unchanged in the first of the two messages. `sent` of each rank is `P Qᵢᵀ`, the projection of its gradient on
- * the common P, so that the mean of `sent` equals the mean gradient. The first Q is drawn from a constant seed. A
+ * sent unchanged in the first of the two messages. `sent` on each rank is `P Qᵢᵀ`, the projection of its gradient on
+ * the common P, so that the average of `sent` equals the result `M̂`. The first Q is drawn with a constant seed. A
  * constant gradient of rank r is sent completely from the first step on.
  *
- * Biased: wrap it in `withErrorFeedback`. Not elementwise: a bucket must hold whole tensors.
+ * Biased: wrap it in `withErrorFeedback`. Not elementwise: a bucket must contain complete tensors.
  *
  * @throws ArgumentError for a rank below 1.
  * Cost: two all-reduces in sequence, of `v + Σ r·n` and `Σ r·m` elements, v the uncompressed elements, r = min(rank, n,

@@ -29,23 +29,23 @@ import { relativeNorm } from "./relative-norm.ts";
 import { cutWords, joinWords } from "./word-message.ts";
 
 export interface QsgdOptions {
-  /** Number of levels above zero, s, 1 to 127. Default: 127. */
+  /** s: number of levels above zero, 1 to 127. Default: 127. */
   readonly levels?: number;
-  /** Maximum number of entries that share a norm, d. Default: 128. */
+  /** d: maximum number of entries that share a norm. Default: 128. */
   readonly bucketSize?: number;
 }
 
 /**
- * Code (level + s) of each entry, and a norm per block. With 8-bit codes: u8 `[rows, size]` and f32 `[rows, 1]`. With
- * fewer bits: u32 `[bits · ⌈rows·size/32⌉ + rows]`, bit 0 of all codes, then bit 1 of all codes, and so on; then the
- * bits of the f32 norms.
+ * Codes (level + s), and one norm per block. With 8-bit codes: u8 `[rows, size]` and f32 `[rows, 1]`. With fewer bits:
+ * u32 `[bits · ⌈rows·size/32⌉ + rows]`, first bit 0 of all codes, then bit 1 of all codes, and so on, then the bits of
+ * the f32 norms.
  */
 export type QsgdPayload = readonly Tensor[];
 
 /**
- * QSGD: round each entry at random to one of `s` levels of its block's norm: `‖v‖₂ · sign(v_j) · ξ_j/s` with ξ_j =
- * ⌊s|v_j|/‖v‖₂⌋ or ξ_j one larger, so that the expectation is exact. Each rank draws its own random numbers; the
- * exchange needs a key.
+ * QSGD: round each entry at random to one of `s` levels of its block's norm: `‖v‖₂ · sign(v_j) · ξ_j/s`. ξ_j is
+ * ⌊s|v_j|/‖v‖₂⌋ or one more, with probabilities that make the expectation exact. Each rank draws different random
+ * numbers, so the exchange needs a key.
  *
  * Variance per block of d entries: at most `min(d/s², √d/s) ‖v‖²`. A block of zeros stays zero. A level is never above
  * s, even if rounding makes |v_j| exceed the norm.

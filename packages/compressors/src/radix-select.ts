@@ -23,7 +23,7 @@ import {
 const digitBits = 8;
 const numBins = 2 ** digitBits;
 
-/** Number of all-reduces of `selectGreatest`, and bytes of each. */
+/** Number of all-reduces in `selectGreatest`, and bytes per all-reduce. */
 export const radixRounds: { readonly count: number; readonly bytes: number } = {
   count: 32 / digitBits,
   bytes: 4 * numBins,
@@ -32,7 +32,7 @@ export const radixRounds: { readonly count: number; readonly bytes: number } = {
 export interface Selection {
   /** The k-th greatest key, i32 []. */
   readonly threshold: Tensor;
-  /** Number of keys equal to the threshold among the k greatest, at least 1, i32 []. */
+  /** Number of keys equal to the threshold among the k greatest keys, at least 1, i32 []. */
   readonly numTies: Tensor;
 }
 
@@ -40,7 +40,7 @@ export interface Selection {
  * Find the exact k-th greatest key of all ranks, without gathering keys. Works digit by digit from the highest digit:
  * an all-reduce counts the keys per digit among the keys that match the digits found so far.
  *
- * For keys that are the bits of |x| (f32), the order is that of |x|, with NaN greatest.
+ * Keys may be the bits of |x| (f32): they have the same order as |x|, with NaN greatest.
  *
  * @param keys i32 [m], none negative; at least k of them over all ranks.
  * Cost: 4 all-reduces of 1024 bytes.
@@ -50,7 +50,7 @@ export const selectGreatest = (keys: Tensor, k: number, axis: string, collective
   let needed = full([], k, "i32");
   for (let shift = 32 - digitBits; shift >= 0; shift -= digitBits) {
     const digits = bitwiseAnd(shiftRight(keys, shift), numBins - 1);
-    // Shift counts are taken modulo 32, so the first round, which includes all keys, must not shift by 32.
+    // The first round includes all keys without shifting them, because a shift by 32 would be taken modulo 32.
     const bins =
       shift + digitBits === 32 ? digits : where(equal(shiftRight(keys, shift + digitBits), prefix), digits, numBins);
     const counts = allReduce(scatterAdd(zeros([numBins], "i32"), bins, onesLike(bins)), axis, "sum", collective);

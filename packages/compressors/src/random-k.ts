@@ -30,26 +30,27 @@ export interface RandomKCompressorOptions {
   /** Share of entries to send, in (0, 1]. */
   readonly density: number;
   /**
-   * Whether to multiply by n/k, so that the expectation is the gradient. Default: false, for use with error feedback.
+   * Whether to multiply by n/k, so that the expectation equals the gradient. Default: false, for use with error
+   * feedback.
    */
   readonly scaled?: boolean;
 }
 
 export interface RandomKPayload {
-  /** Values, f32 [k]. Their indices follow from the key. */
+  /** Values, f32 [k]. The indices follow from the key. */
   readonly values: Tensor;
 }
 
 const remainder = (x: Tensor, divisor: Tensor | number): Tensor => subtract(x, multiply(divide(x, divisor), divisor));
 
 /**
- * Draw `k` different indices below `n`, all equally likely, up to a bias of n / 2³².
+ * Draw `k` different indices below `n`. All indices are equally likely, up to a bias of n / 2³².
  *
- * The circle of indices is rotated by a random amount and cut into k arcs with lengths that differ by at most 1; one
- * index is drawn from each arc. Arcs are disjoint, so no index is drawn twice. All indices are equally likely, because
- * the rotation is uniform. The expectation and the contraction of random-k require nothing more. Not all index sets are
+ * The circle of indices is rotated by a random amount and divided into k arcs with lengths that differ by at most 1.
+ * One index is drawn from each arc. Arcs are disjoint, so no index is drawn twice. All indices are equally likely,
+ * because the rotation is uniform. Expectation and contraction of random-k require only this. Not all index sets are
  * equally likely: two adjacent indices are rarely drawn together. A shuffle, or the top-k of random numbers, would make
- * all sets possible, but needs n random words instead of k + 1.
+ * all sets equally likely, but needs n random words instead of k + 1.
  *
  * @returns i32 [k], ascending except at the one index where the circle wraps around.
  * Source: Cochran, Sampling Techniques, 1977, §5A (one unit per stratum).
@@ -73,7 +74,7 @@ export const randomPositions = (key: Tensor, n: number, k: number): Tensor => {
  * With `scaled`, entries are multiplied by n/k, and `E C(u) = u` with variance `(n/k − 1)‖u‖²`: unbiased, use it
  * without error feedback.
  *
- * A gradient with a non-finite entry makes all values NaN, because the entry itself may not be drawn.
+ * A non-finite entry in the gradient makes all values NaN, because this entry might not be drawn.
  *
  * @throws ArgumentError for a density outside (0, 1]; in `exchange` without `key`.
  * Cost: 4k bytes per rank, by all-reduce: 8k(P−1)/P sent.

@@ -1,7 +1,7 @@
 import { absolute, divide, maximum, multiply, reduceMax, sqrt, square, sum, type Tensor } from "@skein/tensor-core";
 
 export interface RelativeNorm {
-  /** max|x| of each row, at least 2⁻¹²⁶, `[..., 1]`. */
+  /** Maximum of |x| per row, at least 2⁻¹²⁶, `[..., 1]`. */
   readonly greatest: Tensor;
   /** x / greatest, within ±1. */
   readonly relative: Tensor;
@@ -13,14 +13,14 @@ export interface RelativeNorm {
 const minScale = 2 ** -126;
 
 /**
- * Scale each row (last dimension) by its greatest magnitude, so that no square overflows or underflows. A NaN or an
- * infinity makes the whole row NaN.
+ * Scale each row (last dimension) by its greatest magnitude, so that squares neither overflow nor underflow. A NaN or
+ * an infinity makes all values of its row NaN.
  */
 export const relativeNorm = (x: Tensor): RelativeNorm => {
   const along = { dims: -1, keepDims: true };
-  // Rows may be empty: their greatest magnitude is −∞ before the lower bound.
+  // The greatest magnitude of an empty row would be −∞ without the lower bound.
   const greatest = maximum(reduceMax(absolute(x), along), minScale);
-  // One division per row: a product is cheaper than a division per entry.
+  // One division per row, because multiplying entries is cheaper than dividing them.
   const relative = multiply(x, divide(1, greatest));
   return { greatest, relative, norm: sqrt(sum(square(relative), along)) };
 };

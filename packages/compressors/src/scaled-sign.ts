@@ -23,16 +23,21 @@ import { cutWords, joinWords } from "./word-message.ts";
 
 export interface SignPayload {
   /**
-   * Packed message, u32 `[⌈n/32⌉ + parts]`: one bit per entry, set if the entry is not negative; then the bits of the
-   * f32 mean magnitude of each part.
+   * Packed message, u32 `[⌈n/32⌉ + parts]`. First one bit per entry, set if the entry is not negative. Then the bits of
+   * each part's f32 mean magnitude.
    */
   readonly words: Tensor;
 }
 
-/** Lower bound on the contraction: 1/n of n entries, because ‖u‖₁² ≥ ‖u‖₂². The bound also holds with several parts. */
+/**
+ * Returns a lower bound on the contraction: 1/n for n entries, because ‖u‖₁² ≥ ‖u‖₂². The bound also holds with several
+ * parts.
+ */
 const minPerSign = (gradient: TensorSpec): number => 1 / Math.max(1, lengthOf(gradient));
 
-/** Sign compressor with one scale per part of the flat gradient; `partsOf` returns the lengths of the parts. */
+/**
+ * Returns a sign compressor with one scale per part of the flat gradient. `partsOf` returns the lengths of the parts.
+ */
 const signCompressor = (
   name: string,
   partsOf: (gradient: TensorSpec) => readonly number[],
@@ -85,8 +90,8 @@ export const scaledSignCompressor = (): Compressor<[], SignPayload> =>
   signCompressor("scaled sign", (gradient) => [lengthOf(gradient)]);
 
 /**
- * Variant of `scaledSignCompressor` with one mean magnitude per tensor of a bucket, so that small gradients keep their
- * scale next to large ones.
+ * Variant of `scaledSignCompressor` with one mean magnitude per tensor of a bucket, so that tensors with small
+ * gradients keep their scale next to tensors with large gradients.
  *
  * Cost: `4⌈n/32⌉` bytes plus 4 per tensor, by all-gather.
  * @example

@@ -10,6 +10,6 @@ export const largestEntries = (x: Tensor, k: number): SparsePayload => {
   return { values, indices };
 };
 
-/** Returns the vector f32 [n] of these entries. Entries with the same index are added in order. */
+/** Returns the dense vector f32 [n] of sparse entries. Entries with equal indices are added in order. */
 export const densify = ({ values, indices }: SparsePayload, n: number): Tensor =>
   scatterAdd(zeros([n]), indices, values);

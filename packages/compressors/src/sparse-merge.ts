@@ -46,16 +46,17 @@ export const contains = (sorted: Tensor, queries: Tensor): Tensor =>
   equal(gather(sorted, subtract(countAtMost(sorted, queries), 1)), queries); // index −1 gives the lowest i32
 
 /**
- * Add two sparse vectors, and keep the `k` entries of greatest magnitude. Among equal magnitudes, lower indices are
+ * Adds two sparse vectors, and returns the `k` entries of greatest magnitude. Among equal magnitudes, lower indices are
  * preferred; NaN counts as greatest.
  *
- * The lists are merged by index, so that equal indices are adjacent. The sum of a pair is always first + second, so
- * ranks that merge the same two lists get the same bits. The second entry of a pair gets the sort key −1 and is never
- * kept, because there are at least k different indices.
+ * The lists are merged by index, so that equal indices are adjacent. Values with equal indices are added in the order
+ * first + second, so ranks that merge the same two lists get the same bits. The second entry of such a pair gets the
+ * sort key −1 and is never selected, because there are at least k different indices.
  *
  * Cost: O(k log k), independent of n.
  *
- * @param first at least `k` entries with strictly increasing indices; the same holds for `second`.
+ * @param first at least `k` entries with strictly increasing indices. @param second at least `k` entries with strictly
+ *   increasing indices.
  */
 export const mergeLargest = (first: SparsePayload, second: SparsePayload, k: number): SparsePayload => {
   const [numFirst, numSecond] = [first.indices.shape[0]!, second.indices.shape[0]!];

@@ -26,7 +26,7 @@ export interface SparsePayload {
 export const packSparse = ({ values, indices }: SparsePayload): Tensor =>
   stack([bitcast(values, "u32"), bitcast(indices, "u32")], { dim: 1 });
 
-/** Inverse of `packSparse`, for the message of one rank or the concatenated messages of several ranks. */
+/** Inverse of `packSparse`, for the message of one rank or concatenated messages of several ranks. */
 export const unpackSparse = (packed: Tensor): SparsePayload => {
   const count = packed.shape[0]!;
   const column = (i: number): Tensor => reshape(slice(packed, [0, i], [count, i + 1]), [count]);
@@ -42,8 +42,8 @@ export interface Positions {
 }
 
 /**
- * Returns the first `capacity` indices of two disjoint sets: those of `first`, ascending, then those of `second`,
- * ascending.
+ * Returns the first `capacity` indices of two disjoint sets: the indices of `first` in ascending order, then the
+ * indices of `second` in ascending order.
  *
  * @param first bool [n]. @param second bool [n].
  */
@@ -61,8 +61,8 @@ export const firstThenSecond = (first: Tensor, second: Tensor, capacity: number)
 };
 
 /**
- * Replace all values by NaN unless the gradient is `finite` (bool []). Needed because the selection may not contain the
- * non-finite entry.
+ * Replace all values by NaN unless the gradient is `finite` (bool []). Necessary because a non-finite entry may not be
+ * selected.
  */
 export const nanUnless = (finite: Tensor, { values, indices }: SparsePayload): SparsePayload => ({
   values: where(finite, values, NaN),

@@ -19,13 +19,16 @@ import { packSparse, type SparsePayload, unpackSparse } from "./sparse-payload.t
 export interface SparsifierRule {
   /** Name for reports only. */
   readonly name: string;
-  /** Number of entries of the payload for `n` gradient entries; with `ragged`, the maximum. */
+  /** Returns the number of payload entries for `n` gradient entries; with `ragged`, the maximum. */
   capacity(n: number): number;
-  /** Minimum share of the energy of `n` entries that is sent. Absent, or undefined for some n: no bound is known. */
+  /**
+   * Returns the contraction: the minimum share of energy that is sent, for a gradient of `n` entries. Absent, or
+   * undefined for some n: no bound is known.
+   */
   contraction?(n: number): number | undefined;
   /**
-   * Whether the count is known only at run time. If true, no selected entry has value 0, and slots after the last entry
-   * are not sent.
+   * Whether the number of selected entries is known only at run time. If true, no selected entry has value 0, and slots
+   * after the last entry are not sent.
    */
   readonly ragged?: boolean;
   /** Select the entries to send. @param flat f32 [n]. */
@@ -35,8 +38,8 @@ export interface SparsifierRule {
 const scatter = (entries: SparsePayload, shape: Shape): Tensor => reshape(densify(entries, elementCount(shape)), shape);
 
 /**
- * Number of leading rows up to the last nonzero value. Based on the index, not on a count, because a device may flush a
- * subnormal value to 0.
+ * Returns the number of rows up to the last nonzero value. Uses the index of this value instead of a count of nonzero
+ * values, because a device may flush subnormal values to 0.
  */
 const validRows = ({ values }: SparsePayload): Tensor => {
   const [capacity] = values.shape as readonly [number];
@@ -77,8 +80,8 @@ export const defineSparsifier = ({
     init: () => [],
     encode: (gradient, state, context = {}) => ({ payload: select(flatten(gradient), context), state }),
     decode: (payload, { shape }) => scatter(payload, shape),
-    // Entries of all ranks are concatenated, and a scatter adds them in that order: one pass, the same bits on every
-    // rank.
+    // The entries of all ranks are concatenated, and one scatter adds them in this order. So every rank gets the same
+    // bits.
     decodeSum: (payloads, _, { shape }) => scatter(payloads, shape),
     ...(ragged && { rows: validRows }),
     payloadBytes: ({ shape }) => 8 * capacity(elementCount(shape)),

@@ -3,14 +3,14 @@ import type { Aggregator } from "./aggregator.ts";
 import type { Bucket } from "./bucket.ts";
 import type { AggregateContext } from "./context.ts";
 
-/** A transformation that replaces a rank's gradient before aggregation, with its own state. */
+/** A transformation with a state that replaces a rank's gradient before aggregation. */
 export interface Substitution<Own> {
   /** Suffix of the aggregator's name. */
   readonly suffix: string;
   /** Returns the state before the first step; traced. */
   init(bucket: Bucket): Own;
   /**
-   * @returns the replacement of the gradient, f32 `[n]`, and a function that returns the next state from the sent part
+   * @returns the replacement of the gradient, f32 `[n]`, and a function that computes the next state from the sent part
    *   of the replacement.
    */
   substitute(
@@ -21,9 +21,9 @@ export interface Substitution<Own> {
 }
 
 /**
- * Wrap an aggregator so that it aggregates a replacement of each gradient, as a whole or in halves. Common base of
- * error feedback and of momentum before compression. Does not set a contraction, because the inner contraction holds
- * for the replacement, and not always for the gradient.
+ * Wrap an aggregator so that it aggregates a replacement of each gradient, in one step or in halves. Common base of
+ * error feedback and of momentum before compression. Does not set a contraction, because the inner contraction applies
+ * to the replacement, not to the gradient.
  *
  * Cost: no additional bytes sent.
  */

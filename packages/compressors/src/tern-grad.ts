@@ -36,26 +36,26 @@ import { relativeNorm } from "./relative-norm.ts";
 
 export interface TernGradOptions {
   /**
-   * Clipping factor c: entries beyond c times the root mean square of their tensor are clipped first. Infinity disables
+   * Clipping factor c: entries above c times the root mean square of their tensor are clipped first. Infinity disables
    * clipping. Default: 2.5, as in the paper.
    */
   readonly clip?: number;
 }
 
 interface PendingShard {
-  /** Sums of this rank's shard, as bit planes, u32 `[bits, words]`. */
+  /** Sums for this rank's shard, as bit planes, u32 `[bits, words]`. */
   readonly sums: Tensor;
   /** Scale of each tensor, equal on all ranks, f32 `[tensors]`. */
   readonly scales: Tensor;
 }
 
-/** Broadcast one value per tensor of a bucket to all entries of that tensor: f32 [t] to f32 [n]. */
+/** Broadcasts one value per tensor of a bucket to all entries of the tensor: f32 [t] to f32 [n]. */
 const broadcastPerTensor = (values: Tensor, { tensors }: Bucket): Tensor => {
   if (tensors.length === 0) return values;
   return concat(tensors.map(({ shape }, i) => broadcastTo(slice(values, [i], [i + 1]), [elementCount(shape)])));
 };
 
-/** Greatest magnitude of each tensor of a bucket after clipping to ±cσ: f32 [t]. */
+/** Returns the greatest magnitude of each tensor of a bucket after clipping to ±cσ: f32 [t]. */
 const boundsOf = (gradient: Tensor, { tensors }: Bucket, clip: number): Tensor => {
   if (tensors.length === 0) return gradient;
   const sizes = tensors.map(({ shape }) => elementCount(shape));
@@ -72,23 +72,23 @@ const boundsOf = (gradient: Tensor, { tensors }: Bucket, clip: number): Tensor =
 const shardWords = (bucket: Bucket, numRanks: number): number => Math.ceil(Math.ceil(lengthOf(bucket) / 32) / numRanks);
 
 /**
- * TernGrad: send each entry as −1, 0 or +1 times the scale of its tensor, `s · sign(v_j) · b_j` with b_j = 1 at
- * probability |v_j|/s. v is the tensor's gradient clipped to ±cσ, σ its root mean square (the mean is assumed to be 0),
- * and s the greatest |v_j| of all ranks. Ranks share scales, so that ranks can add integers. Tensors do not share
- * scales, so that small gradients keep their signal next to large ones. Each rank draws its own random numbers; the
- * exchange needs a key.
+ * TernGrad: send each entry as −1, 0 or +1 times the scale of its tensor: `s · sign(v_j) · b_j`, where b_j is 1 with
+ * probability |v_j|/s, and 0 otherwise. v is the tensor's gradient clipped to ±cσ, σ its root mean square (the mean is
+ * assumed to be 0), and s the greatest |v_j| over all ranks. Scales are equal on all ranks, so that ranks can add
+ * integers. Each tensor has a separate scale, so that small gradients are not lost next to large gradients. Each rank
+ * draws different random numbers, so the exchange needs a key.
  *
- * Without clipping, the expectation is exact, with variance `Σ |v_j|(s − |v_j|)`. Clipping makes s, and therefore the
- * variance, much smaller, but adds a bias.
+ * Without clipping, the expectation is exact, with variance `Σ |v_j|(s − |v_j|)`. Clipping makes s much smaller, and
+ * therefore also the variance, but adds a bias.
  *
  * An all-to-all sends the ternary numbers of shard r to rank r, which adds their bits. An all-gather distributes the
- * sums, from −P to P. The first half ends with the sums; the second half is the all-gather. A NaN or an infinity on any
+ * sums, from −P to P. The first half computes the sums; the second half is the all-gather. A NaN or an infinity on any
  * rank makes the scale of its tensor infinite, and the tensor's mean non-finite.
  *
  * @throws ArgumentError unless clip is above 0.
- * Cost: `4(P−1)(2 + ⌈log₂(2P + 1)⌉) ⌈⌈n/32⌉/P⌉ + 8t(P−1)/P` bytes sent: `(P−1)/P` of 2 bits per entry plus 3 to 5 bits
- * for 2 to 15 ranks, and the scales of t tensors in a separate round. An all-gather of the ternary numbers would send
- * 2(P−1) bits per entry, which is less only for 2 ranks.
+ * Cost: `4(P−1)(2 + ⌈log₂(2P + 1)⌉) ⌈⌈n/32⌉/P⌉ + 8t(P−1)/P` bytes sent: `(P−1)/P` times 2 bits plus 3 to 5 bits per
+ * entry (for 2 to 15 ranks), and the scales of t tensors in a separate round. An all-gather of the ternary numbers
+ * would send 2(P−1) bits per entry, which is less only for 2 ranks.
  * @example
  * ```ts
  * const compressor = ternGradAggregator();
@@ -110,7 +110,7 @@ export const ternGradAggregator = ({ clip = 2.5 }: TernGradOptions = {}): Aggreg
       const numRanks = axisSize(axis);
       const count = lengthOf(bucket);
       const bounds = boundsOf(gradient, bucket, clip);
-      // Infinity instead of NaN, because every implementation of max propagates it to all ranks.
+      // Uses infinity instead of NaN, because every implementation of max propagates infinity to all ranks.
       const scales = allReduce(where(isFinite(bounds), bounds, Infinity), axis, "max", collective);
       const scale = broadcastPerTensor(scales, bucket);
       const probability = divide(

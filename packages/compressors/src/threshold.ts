@@ -8,13 +8,13 @@ import { nanUnless, type SparsePayload } from "./sparse-payload.ts";
 import { defineSparsifier } from "./sparsifier.ts";
 
 export interface ThresholdCompressorOptions {
-  /** Minimum magnitude to send, in the unit of the gradient; above 0. */
+  /** Minimum magnitude of entries to send, in the unit of the gradient; above 0. */
   readonly threshold: number;
   /** Capacity of the message as a share of all entries, in (0, 1]. */
   readonly capacity: number;
 }
 
-/** A magnitude that `room` entries reach, and very rarely more. */
+/** Returns a magnitude that about `room` entries reach, and very rarely more than `room`. */
 const boundForRoom = (flat: Tensor, room: number): Tensor => {
   const n = flat.shape[0]!;
   const size = sampleSizeOf(n, room);
@@ -22,18 +22,18 @@ const boundForRoom = (flat: Tensor, room: number): Tensor => {
 };
 
 /**
- * Send every entry with a magnitude of at least `threshold`. The number of these entries is known only at run time.
+ * Send every entry with a magnitude of at least `threshold`. The number of sent entries is known only at run time.
  *
  * The capacity is `c = max(1, ⌊capacity · n⌋)` entries. If more entries reach the threshold, the threshold is raised to
  * a magnitude that c entries reach (see `magnitudeBound`). For more than 2¹⁸ entries, only a sample of s entries is
- * counted, and four standard deviations of its count, `4·√(c·n/s)` entries, stay free. Tied entries are all sent; or,
- * if they do not fit, none of them if larger entries exist, and the first c of them if not. Always taking the lowest
- * indices would starve the others forever.
+ * counted, and `4·√(c·n/s)` entries of the capacity stay unused: four standard deviations of the estimate. Tied entries
+ * are all sent if they fit. If they do not fit, none of them is sent if larger entries exist, and otherwise the first c
+ * of them. If the entries with the lowest indices were always sent, other entries would never be sent.
  *
  * While the capacity suffices, unsent entries are smaller than the threshold: `‖u − C(u)‖² < n · threshold²`. Biased:
  * wrap it in `withErrorFeedback`.
  *
- * A gradient with a non-finite entry makes all values NaN.
+ * A non-finite entry in the gradient makes all values NaN.
  *
  * @throws ArgumentError for a threshold that is not a positive number, or a capacity outside (0, 1].
  * Cost: 8 bytes per sent entry, at most 8c, by all-gather; plus 4(P−1) bytes of counts. Reads the gradient once, plus a

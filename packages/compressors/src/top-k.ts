@@ -14,10 +14,10 @@ export type TopKCompressorOptions =
 
 /**
  * Top-k: keep exactly the `k` entries of largest magnitude. Among equal magnitudes, lower indices are preferred. A NaN
- * counts as largest, so it is sent and stops the step, and does not stay hidden in a residual.
+ * counts as largest: it is sent and stops the step, instead of staying in a residual unnoticed.
  *
- * `k = max(1, ⌊density · n⌋)`, density in (0, 1]; or a fixed `k`, at most n. Contraction: `‖u − C(u)‖² ≤ (1 −
- * k/n)‖u‖²`. Biased: wrap it in `withErrorFeedback`.
+ * `k = max(1, ⌊density · n⌋)`, density in (0, 1]; or a fixed `k`, at most n. Contraction:
+ * `‖u − C(u)‖² ≤ (1 − k/n)‖u‖²`. Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError for a density outside (0, 1] or a k below 1.
  * Cost: 8k bytes per rank (f32 value, i32 index) in one message, by all-gather: 8k(P−1) sent.

@@ -2,8 +2,8 @@ import { bitcast, concat, flatten, reshape, split, type Tensor, type TensorSpec 
 import { lengthOf } from "./bucket.ts";
 
 /**
- * Concatenate tensors of 4-byte elements (f32, i32, u32), as u32 `[m]`: one message with one latency, instead of
- * several.
+ * Concatenates tensors of 4-byte elements (f32, i32, u32) as u32 `[m]`, so that they are sent as one message, with the
+ * latency of one message.
  */
 export const joinWords = (parts: readonly Tensor[]): Tensor =>
   concat(parts.map((part) => bitcast(flatten(part), "u32")));

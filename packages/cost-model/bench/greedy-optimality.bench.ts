@@ -1,4 +1,4 @@
-// Measures how often the published greedy merge finds the optimal plan, and how much slower its other plans are. Run:
+// Measures how often the published greedy merge finds the optimal plan, and how much slower its other results are. Run:
 // node bench/greedy-optimality.bench.ts
 import { randomKey } from "@skein/tensor-core";
 import { threefryWord } from "@skein/tensor-core/backend";

@@ -23,8 +23,8 @@ const across = (seconds: number): CollectivePhase => ({
 });
 
 /**
- * Builds a program of `numTasks` tasks. Of ten tasks, six compute, two are a collective of the tensor group and its
- * wait, and two are a two-level collective over all ranks and its wait.
+ * Builds a program of `numTasks` tasks. Every ten tasks contain six computations, a tensor group collective with its
+ * wait, and a two-level collective over all ranks with its wait.
  */
 const programOf = (numTasks: number): Program => {
   const tasks: SimulatedTask[] = [];

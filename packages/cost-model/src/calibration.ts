@@ -1,4 +1,4 @@
-// Entry point for fitting the parameters of models to measurements.
+// Entry point for fitting model parameters to measurements.
 export { type MeasuredStep, repeatLastDoubling } from "./repeat-last-doubling.ts";
 export { fitSlowdown } from "./fit-slowdown.ts";
 export {

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Model of the time of a whole collective: a + b · M seconds for M bytes. */
+/** Time model of a collective: a + b · M seconds for M bytes. */
 export interface LinearCollectiveModel {
   /** Start-up time a, in seconds. */
   readonly startupSeconds: number;
@@ -8,7 +8,7 @@ export interface LinearCollectiveModel {
   readonly secondsPerByte: number;
 }
 
-/** Linear model that is valid from a minimum message size up to the minimum size of the next piece. */
+/** Linear model for messages of `fromBytes` bytes or more, up to `fromBytes` of the next piece. */
 export interface CollectivePiece extends LinearCollectiveModel {
   readonly fromBytes: number;
 }
@@ -21,7 +21,7 @@ export interface PiecewiseCollectiveModel {
   readonly pieces: readonly CollectivePiece[];
 }
 
-/** Time model of a collective as a function of its bytes; plain data. */
+/** Time model of a collective as a function of its bytes, as plain data. */
 export type CollectiveModel = LinearCollectiveModel | PiecewiseCollectiveModel;
 
 const isLine = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel): boolean =>
@@ -48,7 +48,7 @@ export const lineAt = (model: CollectiveModel, bytes: number): LinearCollectiveM
 /**
  * Predict the seconds of a collective: a + b · M, with the piece that is valid for M.
  *
- * @param bytes M, 0 or more. For an all-reduce and for each of its two halves: size of the whole vector.
+ * @param bytes M, 0 or more. For all-reduce, reduce-scatter and all-gather: size of the full vector.
  * @throws ArgumentError under the same conditions as `lineAt`.
  * @example
  * ```ts
@@ -63,7 +63,7 @@ export const collectiveSeconds = (model: CollectiveModel, bytes: number): number
 
 /**
  * Return the time model of one half of an all-reduce (reduce-scatter or all-gather): a/2 + (b/2) · M. Reduce-scatter
- * and all-gather over a ring each take (P − 1)α + (P − 1)/P · M β, half of the time of an all-reduce over the ring.
+ * and all-gather over a ring each take (P − 1)α + (P − 1)/P · M β, half the time of a ring all-reduce.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */

@@ -3,7 +3,7 @@ import { fitLink, type LinkSample } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
 import type { LinearCollectiveModel, CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
 
-/** A fitted model, with measures of the quality of the fit. */
+/** A fitted model, with measures of its fit quality. */
 export interface FittedCollectiveModel extends LinearCollectiveModel {
   /** Number of samples left out of the fit: invalid samples and outliers. */
   readonly numLeftOut: number;
@@ -26,8 +26,8 @@ const relativeError = ([startup, perByte]: Line, { bytes, seconds }: LinkSample)
   Math.abs((startup + perByte * bytes) / seconds - 1);
 
 /**
- * Maximum number of points that define candidate lines; a larger set of points is thinned evenly. The two thousand
- * pairs of 64 points contain a good line for any number of sizes.
+ * Maximum number of points that define candidate lines; if there are more points, an evenly spaced subset is used. The
+ * 2016 pairs of 64 points contain a good line for any number of sizes.
  */
 const maxTried = 64;
 
@@ -51,8 +51,8 @@ const minMedianLine = (points: readonly LinkSample[]): { readonly line: Line; re
 };
 
 /**
- * Returns the points without outliers, which are far from the line through most points. With fewer than four sizes it
- * returns all points, because outliers cannot be identified.
+ * Returns the points without outliers, which are far from the line through most points. With fewer than four sizes, all
+ * points are returned, because outliers cannot be identified.
  */
 const withoutOutliers = (samples: readonly LinkSample[]): readonly LinkSample[] => {
   const points = mediansBySize(samples);
@@ -67,17 +67,15 @@ const withoutOutliers = (samples: readonly LinkSample[]): readonly LinkSample[] 
 };
 
 /**
- * Fit a + b · M robustly to measured times of one collective. Invalid samples are left out; each size counts by its
- * median; sizes far from the line through most sizes (least median of squares of relative errors) are left out as
- * outliers; the other sizes are fitted by `fitLink` of the collectives package, least squares of relative errors with
- * a, b ≥ 0.
+ * Fit a + b · M robustly to measured times of one collective. Invalid samples are left out, and each size counts by its
+ * median. Outliers are left out: sizes far from the line with the least median of squares of relative errors. `fitLink`
+ * of the collectives package then fits the remaining sizes by least squares of relative errors with a, b ≥ 0.
  *
- * Tolerates outliers in up to nearly half of the sizes. Cost: O(sizes · log sizes), two thousand times; O(sizes³) below
- * 64 sizes.
+ * Tolerates outliers in up to nearly half of the sizes. Cost: O(sizes · log sizes) for each of about 2000 candidate
+ * lines; O(sizes³) below 64 sizes.
  *
  * @param samples Measured times for at least two message sizes; ten or more are better.
  * @throws ArgumentError if fewer than two sizes are left.
- *
  * @example
  * ```ts
  * const samples = [1e6, 2e6, 4e6].map((bytes) => ({ bytes, seconds: 1 + bytes / 1e6 }));

@@ -4,9 +4,9 @@ import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, lineAt } from "./collective-model.ts";
 
 /**
- * Fit the slowdown c of equal collectives that begin together, from T = a + c · b · M for each of them: c = (T − a) /
- * (b · M). The result is the median over the sizes whose transfer takes at least as long as their start-up; without
- * such sizes, the median over the samples of the largest size.
+ * Fit the slowdown c of equal collectives that begin together, from T = a + c · b · M per collective: c = (T − a) / (b
+ * · M). The result is the median over the sizes whose transfer time is at least the start-up time. If there are no such
+ * sizes, the result is the median over the samples with the largest size.
  *
  * @param model Model of a single collective.
  * @param together Times of several concurrent collectives of `bytes` each, from their common start to the end of the

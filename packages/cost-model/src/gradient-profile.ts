@@ -5,10 +5,7 @@ export interface ProfiledTensor {
   readonly path: string;
   /** Size in bytes of the tensor's dense gradient. */
   readonly bytes: number;
-  /**
-   * Seconds of backward computation between the time when the previous gradient is ready and the time when this
-   * gradient is ready.
-   */
+  /** Seconds of backward computation from when the previous gradient is ready until this gradient is ready. */
   readonly backwardSeconds: number;
   /**
    * Seconds of forward computation from the first use of this tensor to the first use of the next tensor. Default: 0.
@@ -52,7 +49,7 @@ export const readySeconds = ({ tensors }: GradientProfile): readonly number[] =>
 };
 
 /**
- * Returns the seconds of the whole backward pass.
+ * Returns the seconds of the backward pass.
  *
  * @example
  * ```ts
@@ -63,7 +60,7 @@ export const readySeconds = ({ tensors }: GradientProfile): readonly number[] =>
 export const backwardSeconds = (profile: GradientProfile): number => readySeconds(profile).at(-1) ?? 0;
 
 /**
- * Returns the seconds of the whole forward pass.
+ * Returns the seconds of the forward pass.
  *
  * @example
  * ```ts

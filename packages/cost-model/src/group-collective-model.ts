@@ -8,12 +8,12 @@ import type { CollectivePiece, PiecewiseCollectiveModel } from "./collective-mod
 const maxDoublings = 34;
 
 /**
- * Build a model of a collective in a group from the measured costs of the group's links, without measurements of the
- * collective itself. The model interpolates linearly between message sizes that are powers of two. At these sizes its
- * time is that of the chosen algorithm in the α–β–γ model (`predictedSeconds` of the collectives package). Adjacent
+ * Build the time model of a collective from the measured link costs of a group, without measurements of the collective
+ * itself. The model interpolates linearly between message sizes that are powers of two. At these sizes the model
+ * returns the time of the chosen algorithm in the α–β–γ model (`predictedSeconds` of the collectives package). Adjacent
  * pieces on one line are merged.
  *
- * Cost: 35 choices of an algorithm.
+ * Cost: 35 algorithm selections.
  *
  * @param group Size, hosts and links of the group. `linkCosts(parseLinkFile(…))` of @skein/collectives (entry `node`)
  * returns links.
@@ -39,7 +39,7 @@ export const collectiveModelOfGroup = (
     const after = secondsOf(2 * bytes);
     const secondsPerByte = (after - before) / bytes;
     const last = pieces.at(-1);
-    // Adjacent pieces whose difference is only a rounding error are merged into one line.
+    // Merge adjacent pieces into one line if they differ only by a rounding error.
     const continued =
       last !== undefined && Math.abs(last.startupSeconds + last.secondsPerByte * 2 * bytes - after) <= 1e-9 * after;
     if (!continued)

@@ -2,8 +2,8 @@ import { fitLink } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * Growth of a network's seconds per byte with the number of hosts. With every doubling of the hosts, switches, TCP
- * windows and stragglers make messages slower than the schedule's byte count predicts.
+ * Growth of a network's seconds per byte with the number of hosts. With each doubling of the hosts, switches, TCP
+ * windows and stragglers make messages slower than their byte count predicts.
  */
 export interface NetworkGrowth {
   /** Number of hosts at which the seconds per byte were measured; 1 or more. */
@@ -22,15 +22,15 @@ export interface GrowthSample {
   readonly secondsPerByte: number;
 }
 
-/** Fitted seconds per byte at the smallest measured number of hosts, with their growth at larger numbers. */
+/** Seconds per byte at the smallest measured number of hosts, and their growth at larger numbers, both fitted. */
 export interface FittedNetworkGrowth {
   readonly secondsPerByte: number;
   readonly growth: NetworkGrowth;
 }
 
 /**
- * Compute the seconds per byte of a network of `numHosts` hosts: b · (1 + g · log2(numHosts / n)) with b measured at n
- * hosts. For fewer than n hosts the result is b.
+ * Compute the seconds per byte of a network of `numHosts` hosts: b · (1 + g · log2(numHosts / n)), with b measured at n
+ * hosts and growth g per doubling. For fewer than n hosts the result is b.
  *
  * @example
  * ```ts
@@ -44,9 +44,8 @@ export const grownSecondsPerByte = (
 ): number => secondsPerByte * (1 + sharePerDoubling * Math.max(0, Math.log2(numHosts / measuredAt)));
 
 /**
- * Fit b · (1 + g · log2(numHosts / n)) to seconds per byte at several numbers of hosts, where n is the smallest
- * measured number. Uses least squares of relative errors with b, g ≥ 0. For a network that becomes faster with more
- * hosts, g is 0.
+ * Fit b · (1 + g · log2(numHosts / n)) to measured seconds per byte. n is the smallest measured number of hosts. Uses
+ * least squares of relative errors with b, g ≥ 0. For a network that becomes faster with more hosts, g is 0.
  *
  * @param samples Measurements at two or more numbers of hosts.
  * @throws ArgumentError for fewer than two numbers of hosts, values that are not finite and positive, and samples that

@@ -1,4 +1,4 @@
-// Entry point for planners: buckets, densities, and plans of mixtures of experts.
+// Entry point for planners of buckets, densities, and expert layers.
 export { planSimultaneous } from "./planners/asc.ts";
 export {
   bestTrial,

@@ -1,4 +1,4 @@
-// Entry point for predicted times of the kernels and collectives of a graph, and for programs of whole steps.
+// Entry point for predicted times of a graph's kernels and collectives, and for programs of training steps.
 export {
   type CollectivePrice,
   type CollectivePricer,

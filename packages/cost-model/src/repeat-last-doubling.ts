@@ -7,11 +7,12 @@ export interface MeasuredStep {
 }
 
 /**
- * Extrapolate the seconds of a step to more ranks without a model: each doubling of the ranks multiplies the seconds by
- * the same factor as the last measured doubling. A prediction by a model is useful only if its error is smaller than
- * the error of this extrapolation.
+ * Extrapolate step seconds to more ranks without a model: each doubling of the ranks multiplies the seconds by the same
+ * factor as the last measured doubling. A prediction by a model is useful only if its error is smaller than the error
+ * of this extrapolation.
  *
- * The factor is computed from the two largest measured numbers of ranks below `ranks`. With one measurement it is 1.
+ * The factor is computed from the two largest measured numbers of ranks below `ranks`. With one measurement, the factor
+ * is 1.
  *
  * @param measured Measured steps. Several measurements with the same number of ranks are averaged.
  * @throws ArgumentError without a measurement of fewer ranks, and for values that are not positive and finite.

@@ -1,4 +1,4 @@
-// Entry point for the simulation of steps and of collectives on many ranks.
+// Entry point for simulations of training steps and of collectives on many ranks.
 export type { JitterOptions } from "./simulation/jitter.ts";
 export {
   simulate,

@@ -5,9 +5,9 @@ import { type CollectiveModel, lineAt } from "./collective-model.ts";
 import { barrierTimeline, type CollectiveSpan, type Timeline } from "./timeline.ts";
 
 /**
- * Slowdowns of concurrent collectives: entry k − 1 is the factor c of the time per byte b while k collectives transfer.
+ * Slowdowns of concurrent collectives: entry k − 1 is the factor c on the time per byte b while k collectives transfer.
  * The length is the maximum number of concurrent collectives. `[1]`: one collective at a time. `[1, 1.5]`, the
- * published value: two collectives at a time, which are slower but together use more of the link's bandwidth than one.
+ * published value: up to two collectives at a time, which together use more bandwidth than a single collective.
  */
 export type Slowdown = readonly number[];
 
@@ -69,8 +69,8 @@ export const simultaneously = (
     const arrives = running.length < slowdown.length && next < buckets.length ? buckets[next]!.readySeconds : Infinity;
     const until = Math.min(arrives, ...ends, ...begins);
     for (const [i, one] of transferring.entries()) {
-      // The end is compared with the time instead of computed from the remainder, because a remainder left by rounding
-      // might never become 0.
+      // Compares the end with the time instead of testing whether the remainder is 0, because rounding might leave a
+      // remainder forever.
       if (ends[i]! > until) {
         one.remaining -= (until - now) / factor;
         continue;
@@ -86,8 +86,8 @@ export const simultaneously = (
 
 /**
  * Simulate concurrent collectives: up to `slowdown.length` buckets are in transit at once, in the order of the plan.
- * Each takes its start-up a, which delays no other collective, and then transfers; while k collectives transfer, each
- * transfer is c(k) times as long, so k collectives that begin together take a + c(k) · b · M.
+ * Each collective takes a start-up a, which delays no other collective, and then transfers. While k collectives
+ * transfer, each transfer takes c(k) times as long, so k collectives that begin together take a + c(k) · b · M.
  *
  * With `slowdown` [1] this equals `timelineOf`, up to rounding. For any c(k) ≤ k the end is never later than the end of
  * `timelineOf`.

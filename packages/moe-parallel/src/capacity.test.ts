@@ -74,7 +74,7 @@ test("from f = E / K on there are as many slots as tokens, so nothing is dropped
       const factor = (more * own.numExperts) / own.numChoices;
       for (const rounding of ["slots-up", "choices-down", "tokens-up"] as const)
         expect(slotsOf(capacityByFactor({ factor, rounding }), own)).toBe(own.numTokens);
-      // Little less suffices: all tokens may choose the same experts.
+      // Not much less is enough, because all tokens may choose the same experts.
       expect(slotsOf(capacityByFactor({ factor: factor / more / 2 }), own)).toBe(Math.ceil(own.numTokens / 2));
     }),
     { numRuns: examples(100, 1000) },

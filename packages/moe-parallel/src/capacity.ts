@@ -1,20 +1,20 @@
-// Symbols: T tokens of a rank, E experts, K choices of a token, C slots of an expert, f capacity factor.
+// Symbols: T tokens per rank, E experts, K choices per token, C slots per expert, f capacity factor.
 import { ArgumentError } from "@skein/tensor-core";
 import { byChoice, type DropOrder } from "./drop-order.ts";
 import { checkCounts, checkPositive } from "./options.ts";
 
 export interface CapacitySizes {
-  /** T, number of tokens of a rank. */
+  /** T, number of tokens per rank. */
   readonly numTokens: number;
-  /** E, number of experts of all ranks. */
+  /** E, number of experts on all ranks. */
   readonly numExperts: number;
   /** K, number of choices per token. */
   readonly numChoices: number;
 }
 
-/** Capacity of an expert for the tokens of one rank, and the treatment of tokens beyond the capacity. */
+/** Capacity of an expert for one rank's tokens, and treatment of tokens above the capacity. */
 export interface Capacity {
-  /** C, number of slots per expert. Fixed in the graph: cannot depend on the data. */
+  /** C, number of slots per expert. A constant of the graph: it cannot depend on the data. */
   readonly slots: number;
   /**
    * Treatment of entries without a slot. `drop`: skip the entry. `refuse`: the output becomes NaN, so that the step's
@@ -24,7 +24,7 @@ export interface Capacity {
   readonly dropOrder: DropOrder;
 }
 
-/** Returns the capacity of an expert for the sizes of a layer. */
+/** Function that returns the capacity per expert for the sizes of a layer. */
 export type CapacityRule = (sizes: CapacitySizes) => Capacity;
 
 /** Quantity that is rounded if the number of slots is fractional. */
@@ -32,7 +32,7 @@ export type CapacityRounding = "slots-up" | "choices-down" | "tokens-up";
 
 export interface CapacityByFactorOptions {
   /**
-   * Capacity factor f. With 1, there are as many slots as choices, which suffices if all experts are chosen equally
+   * Capacity factor f. With 1, there are as many slots as choices, which is enough if all experts are chosen equally
    * often.
    */
   readonly factor: number;
@@ -42,7 +42,10 @@ export interface CapacityByFactorOptions {
   readonly rounding?: CapacityRounding;
   /** Minimum number of slots. Default: 1. */
   readonly minimum?: number;
-  /** Round up to a multiple, such as the number of chunks in which slots are sent. Default: 1. */
+  /**
+   * Slots are rounded up to a multiple of this number, such as the number of chunks in which slots are sent. Default:
+   * 1.
+   */
   readonly multipleOf?: number;
   /** Order in which entries get slots. Default: `byChoice`. */
   readonly dropOrder?: DropOrder;
@@ -63,10 +66,10 @@ const roundings: Readonly<Record<CapacityRounding, (factor: number, sizes: Capac
 };
 
 /**
- * Returns a rule that computes an expert's slots from a capacity factor. Entries without a slot are dropped; their
- * tokens keep the outputs of their other choices (in a residual branch: also the token itself).
+ * Returns a rule that computes an expert's slots from a capacity factor. Entries without a slot are dropped. Their
+ * tokens still get the outputs of their other choices, and in a residual branch also the token itself.
  *
- * A token chooses an expert at most once, so there are never more slots than tokens, before rounding to a multiple.
+ * A token chooses an expert at most once. So before rounding to a multiple, there are never more slots than tokens.
  *
  * @throws ArgumentError for a factor that is not positive and finite, and for sizes that are not integers from 1.
  * @example
@@ -91,14 +94,14 @@ export const capacityByFactor = (options: CapacityByFactorOptions): CapacityRule
 };
 
 export interface CapacityByMaximumOptions {
-  /** Maximum number of a rank's tokens per expert. Default: all tokens of the rank, which cannot be exceeded. */
+  /** Maximum number of tokens per rank and expert. Default: all tokens of the rank, which cannot be exceeded. */
   readonly bound?: number;
 }
 
 /**
- * Returns a rule with enough slots for the maximum load of an expert, so that no entry is dropped. Sizes of a graph are
- * fixed, so the load needs a bound. If a load exceeds the bound, the output is NaN and the step stops; the layer's
- * figures contain the required bound. Unused slots are sent only by the dense dispatcher.
+ * Returns a rule with enough slots for the maximum load of an expert, so that no entry is dropped. Sizes in a graph are
+ * constant, so the load needs a bound. If a load exceeds the bound, the output is NaN, and the step stops. The layer's
+ * figures contain the required bound. Only the dense dispatcher sends unused slots.
  *
  * @throws ArgumentError for a bound that is not an integer from 1.
  * @example

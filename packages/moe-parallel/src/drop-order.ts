@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, K choices of a token, N = T·K entries; entry t·K + k is choice k of token t.
+// Shapes: T tokens of this rank, K choices per token, N = T·K entries; entry t·K + k is choice k of token t.
 import {
   add,
   arange,
@@ -15,8 +15,8 @@ import {
 import { type ExpertChoices, type GateContext, requireKey } from "./gates/gate.ts";
 
 /**
- * Returns the order in which entries get slots: i32 [N], all entries, highest priority first. If an expert has fewer
- * slots than entries, the last entries are dropped.
+ * Function that returns the order in which entries get slots: i32 [N], all entries, highest priority first. If an
+ * expert has fewer slots than entries, the last entries are dropped.
  */
 export type DropOrder = (choices: ExpertChoices, context: Pick<GateContext, "train" | "key">) => Tensor;
 
@@ -24,8 +24,7 @@ const sizesOf = ({ choices_TK }: ExpertChoices): [numTokens: number, numChoices:
   choices_TK.shape as [number, number];
 
 /**
- * Order by token: all choices of the first token, then those of the second, …
- *
+ * Order by token: all choices of the first token, then all choices of the second token, …
  * @example
  * ```ts
  * const rule = capacityByFactor({ factor: 1, dropOrder: byToken });
@@ -37,7 +36,7 @@ export const byToken: DropOrder = (choices) => {
   return arange(numTokens * numChoices);
 };
 
-/** First choices of the tokens in the given order, then their second choices, … */
+/** Returns the first choices of the tokens in the given order, then their second choices, … */
 const choiceByChoice = (tokens_T: Tensor, numChoices: number): Tensor => {
   const numTokens = tokens_T.shape[0]!;
   const entries_TK = add(multiply(reshape(tokens_T, [numTokens, 1]), numChoices), reshape(arange(numChoices), [1, -1]));
@@ -71,8 +70,7 @@ export const byProbability: DropOrder = ({ weights_TK }) =>
   argsort(stopGradient(reshape(weights_TK, [-1])), { descending: true });
 
 /**
- * Order like `byChoice`, with tokens sorted by their largest weight; ties in token order.
- *
+ * Order like `byChoice`, but with tokens sorted by their largest weight; ties in token order.
  * @example
  * ```ts
  * const rule = capacityByFactor({ factor: 1, dropOrder: byBatchPriority });
@@ -89,9 +87,8 @@ export const byBatchPriority: DropOrder = (choices) => {
 const fixedKey = [0, 0];
 
 /**
- * Order like `byChoice`, with tokens in random order: from the key of the step in training; otherwise from a fixed key
- * if the context has no key.
- *
+ * Order like `byChoice`, but with tokens in random order. In training, the order depends on the key of the step.
+ * Otherwise it depends on the context's key, or on a fixed key if there is none.
  * @example
  * ```ts
  * const rule = capacityByFactor({ factor: 1, dropOrder: byRandomOrder });

@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, K choices of a token, P ranks, e experts of a rank.
+// Shapes: T tokens of this rank, K choices per token, P ranks, e experts per rank.
 import {
   add,
   arange,
@@ -17,10 +17,10 @@ import {
 import type { Order } from "./order.ts";
 
 /**
- * Number of distinct (token, rank) pairs with an entry, f32 []. A value below the number of choices with a slot means
- * that some tokens go to one rank for several choices.
+ * Counts the distinct (token, rank) pairs with an entry, f32 []. A result below the number of choices with a slot means
+ * that some tokens are sent to one rank for several choices.
  *
- * @param own e.
+ * @param own e, number of experts per rank.
  * Cost: T·K + T·P numbers.
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
  */

@@ -1,9 +1,9 @@
-/** Scope name of the nodes of a gate. */
+/** Name of the scope that contains a gate's nodes. */
 export const gateScope = "gate";
 
 /**
- * Whether a node belongs to the gate of a layer, in forward or backward. Mixed precision must keep these nodes in f32,
- * because rounding would change the order of close scores.
+ * Whether a node belongs to the gate of a layer, in forward or backward. Mixed precision must use f32 for the nodes of
+ * gates, because rounding would change the order of close scores.
  *
  * @example
  * ```ts

@@ -6,9 +6,10 @@ import type { TokenSums } from "./losses/auxiliary-loss.ts";
 import { recordLoad } from "./routing/load-history.ts";
 
 /**
- * Combine the state and the report of a layer after a further part of a batch. The result equals that of all tokens at
- * once, except for quantities that depend on slots. Loads are sums, so the gate's state is updated once. Entropy and
- * loss are means over tokens, and the greatest load is the maximum over parts, because slots are allocated per part.
+ * Combine the state and the report of a layer after a further part of a batch. Except for quantities that depend on
+ * slots, the result equals that of a single pass over all tokens. Loads are summed, so the gate's state is updated
+ * once. Entropy and loss are means over tokens. The greatest load is the maximum over parts, because slots are
+ * allocated per part.
  */
 export const joinMoeParts = <GateState>(
   gate: Pick<Gate<never, GateState>, "update">,
@@ -22,7 +23,7 @@ export const joinMoeParts = <GateState>(
   const mean = ([a, b]: readonly [Tensor, Tensor]): Tensor => add(a, divide(subtract(b, a), add(numEarlier, 1)));
   const [earlierLoad_E, ownLoad_E] = of("load_E");
   const load_E = add(earlierLoad_E, ownLoad_E);
-  /** Weighted mean of two shares, by the totals that they refer to. */
+  /** Returns the weighted mean of two shares, with the totals of the shares as weights. */
   const weighted = ([a, b]: readonly [Tensor, Tensor], [ofA, ofB]: readonly [Tensor, Tensor]): Tensor =>
     divide(add(multiply(a, ofA), multiply(b, ofB)), maximum(add(ofA, ofB), 1));
   const choices = [sum(earlierLoad_E), sum(ownLoad_E)] as const;

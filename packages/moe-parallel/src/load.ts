@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, E experts, K choices of a token.
+// Shapes: T tokens of this rank, E experts, K choices per token.
 import { cast, full, histogram, reshape, type Tensor } from "@skein/tensor-core";
 
 /**
@@ -8,6 +8,6 @@ import { cast, full, histogram, reshape, type Tensor } from "@skein/tensor-core"
  */
 export const countPerExpert = (choices_TK: Tensor, numExperts: number): Tensor => {
   const flat = cast(reshape(choices_TK, [-1]), "f32");
-  // Over the range [0, E], each bin has width 1. A value E would count in the last bin, but no choice equals E.
+  // Over the range [0, E], each bin has width 1. A value E would count in the last bin, but expert indices are below E.
   return histogram(flat, full([], 0), full([], numExperts), numExperts);
 };

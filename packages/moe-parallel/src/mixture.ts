@@ -1,20 +1,20 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, C slots of an expert, R = E·C slots of all.
+// Shapes: T tokens of this rank, D token width, E experts, C slots per expert, R = E·C slots in total.
 import { arange, broadcastTo, full, matmul, reshape, type Tensor } from "@skein/tensor-core";
 import type { Order } from "./order.ts";
 
-/** Reshape [T, E, C] to [T, R]. */
+/** Reshapes [T, E, C] to [T, R]. */
 const flat = (x_TEC: Tensor): Tensor => reshape(x_TEC, [x_TEC.shape[0]!, -1]);
 
-/** Compute each slot as a weighted sum of all tokens. @returns f32 [R, D], ordered by expert. */
+/** Compute the input of each slot as a weighted sum of all tokens. @returns f32 [R, D], ordered by expert. */
 export const mixToSlots = (x_TD: Tensor, dispatch_TEC: Tensor): Tensor =>
   matmul(flat(dispatch_TEC), x_TD, { transposeA: true });
 
-/** Compute each token as a weighted sum of all slots. @returns f32 [T, D]. */
+/** Compute the output of each token as a weighted sum of all slots. @returns f32 [T, D]. */
 export const mixFromSlots = (y_RD: Tensor, combine_TEC: Tensor): Tensor => matmul(flat(combine_TEC), y_RD);
 
 /**
- * Order that dispatches each slot like a token with a single choice of weight 1. @param positions_E position of each
- * expert, i32.
+ * Returns an order that dispatches each slot like a token with a single choice of weight 1. @param positions_E position
+ * of each expert, i32.
  */
 export const mixtureOrder = (positions_E: Tensor, slots: number): Order => {
   const numExperts = positions_E.shape[0]!;

@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, D width of a token, E experts of all ranks, e experts of this rank, K choices of a
-// token, C slots of an expert for tokens of one rank, R = E·C slots of all, S rows that this rank's experts process.
+// Shapes: T tokens of this rank, D token width, E experts of all ranks, e experts of this rank, K choices per token, C
+// slots per expert for the tokens of one rank, R = E·C slots in total, S rows that this rank's experts process.
 import {
   add,
   allGather,
@@ -49,35 +49,37 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
   /** Gate that assigns tokens to experts. */
   readonly gate: Gate<GateParams, GateState>;
   readonly experts: Experts<ExpertParams>;
-  /** Shared expert that processes every token; its output is added to that of the chosen experts. Default: none. */
+  /**
+   * Shared expert that processes every token. Its output is added to the output of the chosen experts. Default: none.
+   */
   readonly shared?: Experts<SharedParams>;
   /**
-   * Capacity of an expert for the tokens of one rank. Default: `capacityByFactor({ factor: 1.25 })`. Not used for a
-   * mixture, whose gate sets the number of slots.
+   * Capacity of an expert for the tokens of one rank. Not used for a mixture, because the mixture's gate sets the
+   * number of slots. Default: `capacityByFactor({ factor: 1.25 })`.
    */
   readonly capacity?: CapacityRule;
   /**
-   * Division of a token's weights by their sum: before dropping, so that the remaining weights keep their values, or
-   * after dropping, so that the remaining weights sum to 1. With a single choice, normalization removes the gradient.
-   * Default: none.
+   * Whether a token's weights are divided by their sum, and when. `before-dropping`: a dropped entry does not change
+   * the token's other weights. `after-dropping`: the remaining weights sum to 1. With a single choice, normalization
+   * removes the gradient. Default: none.
    */
   readonly normalisation?: WeightNormalisation;
   /** Dispatcher that sends tokens between ranks. Default: `denseDispatcher()`. */
   readonly dispatcher?: TokenDispatcher;
   /**
-   * Number of chunks in which tokens are sent: experts process one chunk while another is sent. Experts receive the
-   * same bits for any number of chunks. Outputs are the same bits if the experts' kernels round a row independently of
-   * the other rows; kernels that process tiles of rows may differ in the last digit. Gradients are summed in another
-   * order. Default: 1.
+   * Number of chunks in which tokens are sent. Experts process one chunk while another chunk is sent. Experts receive
+   * the same bits for any number of chunks. Outputs are bit-identical if the experts' kernels round each row
+   * independently of other rows; kernels that process tiles of rows may differ in the last digit. Gradients are summed
+   * in another order. Default: 1.
    *
-   * A chunk has ⌈n / chunks⌉ of the n slots of each expert (`denseDispatcher`) or of the rank's n tokens (other
-   * dispatchers). The last chunk may be smaller; chunks are not padded.
+   * A chunk has ⌈n / chunks⌉ of n items: the slots of each expert (`denseDispatcher`), or the rank's tokens (other
+   * dispatchers). The last chunk may be smaller. Chunks are not padded.
    */
   readonly chunks?: number;
   /**
    * Number of chunks in which cotangents are sent in backward, split like tokens. A number other than `chunks` sends no
-   * additional bytes, but copies rows, and recomputes the experts' activations. Requires a dispatcher whose chunks are
-   * ranges of slots. Default: the value of `chunks`.
+   * additional bytes, but rows are copied, and the experts' activations are recomputed. Requires a dispatcher whose
+   * chunks are ranges of slots. Default: the value of `chunks`.
    */
   readonly backwardChunks?: number;
   /** Mesh axis over whose ranks experts are distributed. Default: "expert". */
@@ -85,49 +87,52 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
   /** Sharding of each expert over the ranks of another axis. Default: experts are not sharded. */
   readonly shards?: ExpertShards;
   /**
-   * Mesh axes over which tokens are distributed; loads and auxiliary losses cover all their ranks. Default: [axis],
-   * plus the shards' axis if its ranks gate different tokens.
+   * Mesh axes over which tokens are distributed. Loads and auxiliary losses are computed over all ranks of these axes.
+   * Default: [axis], plus the shards' axis if its ranks gate different tokens.
    */
   readonly tokenAxes?: readonly string[];
   /**
-   * Initial position of each expert: rank r holds positions r·e to (r + 1)·e − 1. Has no other effect. Default: in
-   * order.
+   * Initial position of each expert: rank r has positions r·e to (r + 1)·e − 1. The placement does not change results.
+   * Default: in order.
    */
   readonly placement?: readonly number[];
-  /** Decay factor of the running mean of loads, per step. Default: 0.95. */
+  /** Decay factor of the loads' running mean, per step. Default: 0.95. */
   readonly loadDecay?: number;
 }
 
 /** Parameters of an MoE layer. */
 export interface MoeParams<GateParams, ExpertParams, SharedParams> {
   readonly gate: GateParams;
-  /** Experts of this rank, stacked along dimension 0 in order of position; with sharding, this rank's shard of each. */
+  /**
+   * Experts of this rank, stacked along dimension 0 in order of position. With sharding, this rank's shards of these
+   * experts.
+   */
   readonly experts: ExpertParams;
-  /** Parameters of the single shared expert, stacked. */
+  /** Parameters of the shared expert, stacked as a single expert. */
   readonly shared?: SharedParams;
 }
 
-/** Mode and inputs of a layer's run; compatible with the context of a model. */
+/** Mode and inputs of a layer; compatible with a model's context. */
 export interface MoeContext {
   readonly train: boolean;
   /**
-   * Random key u32[2], new for each step. Different on ranks with different tokens, and equal on ranks with the same
-   * tokens. Needed only for noise and random drop orders.
+   * Random key u32[2], new for each step. Different on ranks with different tokens, and equal on ranks with equal
+   * tokens. Required only by noise and random drop orders.
    */
   readonly key?: Tensor;
-  /** Sums over the whole batch that auxiliary losses need, if the tokens are a part of a batch. */
+  /** Sums over the full batch that auxiliary losses need. Present if the tokens are a part of a batch. */
   readonly whole?: WholeBatch;
 }
 
-/** An MoE layer: plain traced functions. */
+/** An MoE layer, as traced functions. */
 export interface MoeLayer<Params, State> {
   /** Returns initial parameters and state. @param key u32[2], equal on all ranks. */
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /** Sharding of the layer's parameters, by path. */
   readonly sharding: Sharding;
-  /** Whether the losses of a part of a batch need `sums` of the whole batch: see `MoeContext.whole`. */
+  /** Whether losses for a part of a batch need `sums` over the full batch: see `MoeContext.whole`. */
   readonly needsWhole: boolean;
-  /** Combine state and report of several parts of a batch, see `joinMoeParts`. */
+  /** Combine state and report of several parts of a batch; see `joinMoeParts`. */
   joinParts(parts: MoeLayerParts<State>): MoeLayerApplied<State>;
   /** Run the layer. @param x input of any float dtype, [..., D]; the output has the same shape and dtype. */
   apply(
@@ -138,31 +143,31 @@ export interface MoeLayer<Params, State> {
   ): readonly [y: Tensor, state: State, report: MoeReport];
 }
 
-/** Returns a context with a key derived for one use, or for one rank. */
+/** Returns a context with a key derived for one purpose or one rank. */
 const keyed = ({ key, ...context }: MoeContext, use: number | Tensor): MoeContext => ({
   ...context,
   ...(key !== undefined && { key: foldIn(key, use) }),
 });
 
-/** Result of the experts for a rank's tokens. */
+/** Expert outputs and figures for a rank's tokens. */
 interface Routed {
   readonly y_TD: Tensor;
   readonly figures: Omit<MoeFigures, keyof GateFigures>;
 }
 
 /**
- * Mixture-of-experts layer in six replaceable stages: the gate chooses experts for each token; tokens are ordered by
- * expert, dispatched to the ranks of their experts, processed, combined (sent back), and restored to token order,
- * weighted.
+ * Mixture-of-experts layer in six replaceable stages. The gate chooses experts for each token. Tokens are then ordered
+ * by expert, dispatched to the ranks of their experts, and processed. Results are combined (sent back), weighted, and
+ * restored to token order.
  *
- * Ranks of the axis have different tokens, in equal numbers, and different experts. Gradients of experts are sums over
- * the tokens of all ranks of the axis: if the loss is the mean over ranks, divide these gradients by the number of
- * ranks. Gradients of all other parameters cover this rank's tokens, and are averaged as in any data-parallel step.
- * With `shards`, gradients of experts are sums over the ranks of the product axis.
+ * The ranks along the axis have different experts, and equal numbers of different tokens. Gradients of experts are sums
+ * over the tokens of all ranks along the axis. If the loss is the mean over ranks, divide these gradients by the number
+ * of ranks. Gradients of all other parameters include only this rank's tokens, and are averaged as in any data-parallel
+ * step. With `shards`, gradients of experts are sums over the ranks of the product axis.
  *
- * Cost: that of the gate, `2·T·D·E` flops for most gates; that of the experts, for K·T rows per rank on average; that
- * of the dispatcher, twice in forward and twice in backward; three all-reduces of a few numbers for the figures, which
- * are removed from a graph whose figures are not used.
+ * Cost: the gate, `2·T·D·E` flops for most gates; the experts, for K·T rows per rank on average; the dispatcher, twice
+ * in forward and twice in backward; three small all-reduces for the figures, which are removed from the graph if the
+ * figures are not used.
  * @throws ArgumentError if the number of experts is not a multiple of the number of ranks, the placement is not a
  *   permutation, or sharded experts lack `hiddenDims`.
  * @example
@@ -206,7 +211,7 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   const expertOfPosition = expertsByPosition(placement, numExperts);
   checkDecay("moeLayer", "loadDecay", loadDecay);
 
-  /** Dispatch tokens, apply the experts, and combine. */
+  /** Dispatches tokens, applies the experts, and combines their outputs. */
   const throughExperts = (params: ExpertParams, x_TD: Tensor, order: Order, sizes: DispatchSizes): Tensor => {
     const apply = (own: ExpertParams, { rows_SD, counts_e }: ExpertRows): Tensor =>
       scope("experts", () => experts.apply(own, rows_SD, counts_e));

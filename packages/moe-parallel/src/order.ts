@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, E experts, K choices of a token, N = T·K entries (entry t·K + k is choice k of token
-// t), C slots of an expert.
+// Shapes: T tokens of this rank, E experts, K choices per token, N = T·K entries (entry t·K + k is choice k of token
+// t), C slots per expert.
 import {
   add,
   arange,
@@ -24,23 +24,23 @@ import type { Capacity } from "./capacity.ts";
 import type { ExpertChoices, GateContext } from "./gates/gate.ts";
 import { countPerExpert } from "./load.ts";
 
-/** Time of the division of a token's weights by their sum, or "none". */
+/** Whether a token's weights are divided by their sum, and if so, before or after entries are dropped. */
 export type WeightNormalisation = "before-dropping" | "after-dropping" | "none";
 
-/** Assignment of choices to expert slots. The dispatcher decides how tokens are sent there. */
+/** Assignment of choices to expert slots. The dispatcher decides how tokens are sent to the slots. */
 export interface Order {
   /** Expert of each entry, i32; −1 for an entry without a slot. */
   readonly experts_TK: Tensor;
   /**
-   * Slot of each entry at its expert, i32; the slots of an expert are 0, 1, … without gaps; −1 for an entry without a
-   * slot.
+   * Slot of each entry at its expert, i32; −1 for an entry without a slot. The slots of an expert are 0, 1, … without
+   * gaps.
    */
   readonly slots_TK: Tensor;
   /** Weight of the expert's output for each entry, f32; 0 for an entry without a slot. */
   readonly weights_TK: Tensor;
-  /** Number of entries of each expert with a slot, i32. */
+  /** Number of entries with a slot, per expert, i32. */
   readonly kept_E: Tensor;
-  /** Maximum number of entries of an expert, including entries without a slot, i32 []. */
+  /** Largest number of entries of one expert, including entries without a slot, i32 []. */
   readonly greatestLoad: Tensor;
 }
 
@@ -52,18 +52,19 @@ export interface OrderOptions {
   readonly context: Pick<GateContext, "train" | "key">;
 }
 
-/** Lower bound on a sum of weights, so that the quotient stays finite. */
+/** Lower bound on the sum of a token's weights, so that quotients stay finite. */
 const minSum = 2 ** -60;
 
 const normalised = (weights_TK: Tensor): Tensor =>
   divide(weights_TK, maximum(sum(weights_TK, { dims: -1, keepDims: true }), minSum));
 
 /**
- * Group tokens by expert with a counting sort: a histogram gives the number of entries per expert, its cumulative sum
- * the first index of each expert, and a stable sort the index of each entry. Entries beyond the capacity get no slot.
+ * Group tokens by expert with a counting sort. A histogram gives the number of entries per expert. Its cumulative sum
+ * gives the first index of each expert. A stable sort gives the index of each entry. Entries above the capacity get no
+ * slot.
  *
  * @param choices choices, with experts numbered in placement order.
- * Cost: at most two radix sorts of N numbers (one for orders by token or choice), and a few passes over N numbers.
+ * Cost: at most two radix sorts of N numbers (one sort for orders by token or choice), and a few passes over N numbers.
  */
 export const orderTokens = (choices: ExpertChoices, options: OrderOptions): Order => {
   const { numExperts, capacity, normalisation, context } = options;

@@ -1,4 +1,4 @@
-// Entry point for the placement of experts on ranks.
+// Entry point for placing experts on ranks.
 export { placeByEplb, type EplbPlacementOptions } from "./study/eplb.ts";
 export type { ExchangeLevel, ExchangeLevels, ExchangeLine } from "./placement/exchange-levels.ts";
 export { exchangeSeconds, type ExchangeSecondsOptions } from "./placement/exchange-seconds.ts";

@@ -1,4 +1,4 @@
-// Shapes: E experts, P ranks, e = E / P experts of a rank.
+// Shapes: E experts, P ranks, e = E / P experts per rank.
 import {
   add,
   ArgumentError,
@@ -17,7 +17,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { Experts } from "./experts/experts.ts";
 import type { ShardAxes } from "./shards/expert-shards.ts";
 
-/** Returns the number of experts per rank. @throws ArgumentError if ranks would hold different numbers of experts. */
+/** Returns the number of experts per rank. @throws ArgumentError if experts are not divisible by ranks. */
 export const expertsPerRank = (numExperts: number, axis: string): number => {
   const numRanks = axisSize(axis);
   if (numExperts % numRanks !== 0)
@@ -32,7 +32,7 @@ export const stackParams = <Params>(each: readonly Params[]): Params =>
   zipTrees((...leaves: Tensor[]) => stack(leaves), each[0]!, ...each.slice(1));
 
 /**
- * Returns the hidden dimension of an expert's parameter.
+ * Returns the hidden dimension of a parameter of an expert.
  *
  * @throws ArgumentError for experts without a `hiddenDims` entry for the parameter.
  */
@@ -52,8 +52,9 @@ export interface ExpertInitOptions {
 }
 
 /**
- * Initial parameters of this rank's experts, or of its shards of them, stacked. An expert's parameters depend only on
- * the key and the expert's number, so they do not depend on its position, and all ranks must pass the same key.
+ * Returns the stacked initial parameters for this rank's experts, or for this rank's shards of its experts. The
+ * parameters of an expert depend only on the key and the expert's number, not on its position. So all ranks must pass
+ * the same key.
  */
 export const initExperts = <Params>(
   experts: Experts<Params>,

@@ -1,4 +1,4 @@
-// Entry point for records and counts of routings.
+// Entry point for recording and counting expert choices.
 export {
   type CountHistory,
   type CountWindow,

@@ -1,5 +1,5 @@
-// Shapes: T tokens, D width of a token, E experts, K choices of a token, N = T·K entries (entry t·K + k is choice k of
-// token t), R rows to send.
+// Shapes: T tokens, D token width, E experts, K choices per token, N = T·K entries (entry t·K + k is choice k of token
+// t), R rows to send.
 import {
   add,
   arange,
@@ -16,7 +16,7 @@ import {
 } from "@skein/tensor-core";
 import type { Order } from "./order.ts";
 
-/** Source token and weight of each row, used in both directions. */
+/** Source token and weight of each row, used to send rows and to return results. */
 export interface RowTokens {
   /** Token of each row, i32; −1 for an empty row. */
   readonly tokens_R: Tensor;
@@ -25,8 +25,8 @@ export interface RowTokens {
 }
 
 /**
- * Row of each entry if the rows of an expert are contiguous: i32 [T, K], −1 for an entry without a slot. (Such an entry
- * has no expert either, so its first row counts as 0.)
+ * Returns the row of each entry if the rows of an expert are contiguous: i32 [T, K], −1 for an entry without a slot.
+ * (Such an entry also has no expert, so its first row counts as 0.)
  *
  * @param firstRow_E first row of each expert, i32.
  */
@@ -34,9 +34,9 @@ export const rowsOf = ({ experts_TK, slots_TK }: Order, firstRow_E: Tensor): Ten
   add(gather(firstRow_E, experts_TK, { outside: "zero" }), slots_TK);
 
 /**
- * Entry of each row: i32 [R], −1 for an empty row.
+ * Returns the entry of each row: i32 [R], −1 for an empty row.
  *
- * @param rows_N row of each entry, all different, i32 of any shape; an entry with a value outside 0 … R − 1 has no row.
+ * @param rows_N row of each entry, all different, i32 of any shape. An entry with a value outside 0 … R − 1 has no row.
  * Cost: one pass over entries and rows.
  */
 export const entriesOfRows = (rows_N: Tensor, numRows: number): Tensor => {
@@ -44,14 +44,14 @@ export const entriesOfRows = (rows_N: Tensor, numRows: number): Tensor => {
   return scatterAdd(full([numRows], -1, "i32"), reshape(rows_N, [numEntries]), add(arange(numEntries), 1));
 };
 
-/** Token of each entry if each token has `perToken` consecutive entries; −1 stays −1. */
+/** Returns the token of each entry if each token has `perToken` consecutive entries; −1 stays −1. */
 export const tokensOf = (entries: Tensor, perToken: number): Tensor =>
   perToken === 1 ? entries : where(less(entries, 0), -1, divide(entries, perToken));
 
 /**
  * Returns the token and the weight of each row.
  *
- * @param rows_TK row of each entry, all different, i32; an entry with a value outside 0 … R − 1 has no row.
+ * @param rows_TK row of each entry, all different, i32. An entry with a value outside 0 … R − 1 has no row.
  * @param weights_TK f32. Default: 1.
  * Cost: a few passes over N and R numbers.
  */
@@ -63,12 +63,12 @@ export const assignRows = (rows_TK: Tensor, weights_TK: Tensor | undefined, numR
   };
 };
 
-/** Gather tokens into rows for the experts: f32 [R, D], zeros in empty rows. */
+/** Gather tokens into rows for the experts: f32 [R, D], with zeros in empty rows. */
 export const toRows = (x_TD: Tensor, { tokens_R }: RowTokens): Tensor => gather(x_TD, tokens_R, { outside: "zero" });
 
 /**
- * Inverse of `toRows`: the weighted sum of each token's rows, f32 [T, D], 0 for a token without rows. Rows are added in
- * row order, so that the same input gives the same bits. Empty rows are ignored, whatever they contain.
+ * Inverse of `toRows`: returns the weighted sum of each token's rows, f32 [T, D]; 0 for a token without rows. Rows are
+ * added in row order, so that the same input gives the same bits. Empty rows are ignored, even if they contain NaN.
  */
 export const fromRows = (y_RD: Tensor, { tokens_R, weights_R }: RowTokens, numTokens: number): Tensor =>
   scatterAdd(

@@ -1,4 +1,4 @@
-// Gain of the parallel tensor operator: all norms of a model on every rank, compared with a share per rank and an
+// Gain of the parallel tensor operator: compares all norms on every rank with a share of the norms per rank and an
 // all-gather. Run: node bench/parallel-norms.bench.ts
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { joinWorld, createThreadWorld, type WorldConnection } from "@skein/collectives/node";
@@ -13,14 +13,16 @@ interface RankData {
   readonly lengths: readonly number[];
 }
 
-/** Milliseconds of the slowest rank; sent by rank 0 only. */
+/** Milliseconds of the slowest rank, per sample. Only rank 0 sends an answer. */
 interface Answer {
   readonly whole: readonly number[];
   readonly shared: readonly number[];
 }
 
 const widths = [64, 64, 64, 64, 64, 128, 128, 128, 128, 128, 256, 256, 256, 256, 256, 512, 512, 512, 512, 512];
-/** Weights with a trust ratio, each followed by its update: the tensors whose norms LARS computes. */
+/**
+ * Lengths of the weights with a trust ratio, by model. LARS computes the norms of these weights and of their updates.
+ */
 const models: readonly (readonly [string, readonly number[]])[] = [
   ["ResNet-18, 11.2 M weights", [...widths.map((width, i) => 9 * (widths[i - 1] ?? 3) * width), 5120]],
   [
@@ -46,7 +48,7 @@ const runRank = async ({ connection, module, lengths }: RankData): Promise<Answe
     const empty = new Uint8Array(connection.memory.buffer, 0, 0);
     world.wait(world.start({ kind: "barrier", dtype: "u8", input: empty, output: empty, awaited: true }));
   };
-  /** Time from the common start to the end of the slowest rank. */
+  /** Measures the milliseconds from the common start until the slowest rank ends. */
   const time = async (norms: typeof whole): Promise<number> => {
     barrier();
     const begin = performance.now();

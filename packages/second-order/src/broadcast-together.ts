@@ -13,15 +13,16 @@ import {
 
 /** A tensor that one rank has and other ranks need. */
 export interface RootTensor {
-  /** Index along the axis of the rank that has the tensor. */
+  /** Index of the rank that has the tensor, along the axis. */
   readonly root: number;
   readonly shape: Shape;
-  /** Value, on the root only. */
+  /** Value. Present on the root only. */
   readonly value?: Tensor;
 }
 
 /**
- * Broadcast tensors of several roots to all ranks along an axis: one broadcast per root, of its concatenated tensors.
+ * Broadcast tensors of several roots to all ranks along an axis. Each root's tensors are concatenated for one
+ * broadcast.
  *
  * @returns the tensors, in the given order.
  * Cost: a broadcast per root, of `Σ n` floats.

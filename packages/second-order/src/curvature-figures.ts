@@ -3,11 +3,11 @@ import type { UpdateSums } from "./update-size.ts";
 
 /** Metrics of an update, f32 scalars. */
 export interface CurvatureFigures {
-  /** Scale factor ν of the preconditioned gradients; 1 if no bound applied. */
+  /** Scale factor ν of the preconditioned gradients; 1 if no bound was applied. */
   readonly sizeFactor: Tensor;
   /**
-   * Share of the gradient removed by the curvature: `1 − γ Σ⟨V, ∇⟩ / Σ‖∇‖²`, from 0, for an update equal to the
-   * gradient over γ, to 1.
+   * Share of the gradient that the curvature removes: `1 − γ Σ⟨V, ∇⟩ / Σ‖∇‖²`, 0 to 1. 0 means that the update is the
+   * gradient divided by γ.
    */
   readonly curvature: Tensor;
 }

@@ -27,15 +27,16 @@ export interface EvaSOptions extends UpdateSizeOptions {
   /** Damping γ. Default: 0.03. */
   readonly damping?: Schedule;
   /**
-   * Curvature computed from the means of a gradient's rows and columns. `product`: their outer product, as in Eva for
-   * the vectors of layers. `roots`: the square roots of both, `v vᵀ / ‖v‖`. Default: product.
+   * Curvature computed from two vectors: the mean row and the mean column of a gradient. `product`: the outer product
+   * of these vectors, like the curvature in Eva. `roots`: the square roots of both second moments, `v vᵀ / ‖v‖`.
+   * Default: product.
    */
   readonly variant?: "product" | "roots";
-  /** Parameters that are stacks of matrices, each treated separately. Default: none. */
+  /** Parameters that are stacks of matrices. Each matrix of a stack is treated separately. Default: none. */
   readonly stackDims?: StackDims;
 }
 
-/** State of Eva-s: only a counter and figures, no statistics. */
+/** State of Eva-s: a counter and metrics, but no statistics. */
 export interface EvaSState {
   /** Number of updates, i32 scalar. */
   readonly step: Tensor;
@@ -47,15 +48,15 @@ const [rows, columns] = [
   { dims: -2, keepDims: true },
 ];
 
-/** Inner product of each pair of matrices, [..., 1, 1]. */
+/** Returns the inner product of each pair of matrices, [..., 1, 1]. */
 const dotEach = (a: Tensor, b: Tensor): Tensor => sum(multiply(a, b), { dims: [-2, -1], keepDims: true });
 
 /**
- * Eva-s: Shampoo with vectors instead of matrices. The mean of a gradient's rows and the mean of its columns replace
- * its second moments: `γV = ∇ − β u vᵀ`, `β = uᵀ∇v / (γ + ‖u‖²‖v‖²)`, or with `roots` `uᵀ∇v / (‖u‖‖v‖(γ + ‖u‖‖v‖))`.
- * Needs no statistics. Gradients of vector parameters are not changed. Each matrix of a stack has its own vectors.
+ * Eva-s: Shampoo with vectors instead of matrices. A gradient's mean row and mean column replace its second moments:
+ * `γV = ∇ − β u vᵀ`, `β = uᵀ∇v / (γ + ‖u‖²‖v‖²)`, or with `roots` `uᵀ∇v / (‖u‖‖v‖(γ + ‖u‖‖v‖))`. Needs no statistics.
+ * Gradients of vector parameters are not changed. Each matrix of a stack has separate vectors.
  *
- * The paper leaves the choice of vectors and exponent open; its method permits both variants.
+ * The paper specifies neither the vectors nor the exponent; its method permits both variants.
  *
  * Cost: no state except counters; about 10 flops per parameter.
  * @example

@@ -16,13 +16,13 @@ export interface EvaOptions extends UpdateSizeOptions {
   readonly layers: readonly Layer[];
   /** Damping γ, added to the curvature. Default: 0.03. */
   readonly damping?: Schedule;
-  /** Weight of the previous value in the running means of the vectors, in [0, 1). Default: 0.95. */
+  /** Weight of the previous value in the vectors' running means, in [0, 1). Default: 0.95. */
   readonly decay?: number;
 }
 
 /** State of Eva: two vectors per layer. */
 export interface EvaState {
-  /** Running means per layer. */
+  /** Running means of the two vectors, per layer. */
   readonly vectors: Statistics;
   /** Number of steps in the running means, i32 scalar. */
   readonly observed: Tensor;
@@ -80,7 +80,7 @@ const rankOnePreconditioner = (
         return remaining.direction;
       });
       const factor = sizeFactor(size, sums, state.step);
-      // A single product per number, because 1/γ alone could exceed the range of f16.
+      // A single factor per entry, because 1/γ alone could exceed the range of f16.
       const scale = divide(factor, gamma);
       const updates = mapLayers(layers, directions, (_, { weight, bias }) => ({
         weight: multiply(weight, scale),
@@ -93,13 +93,13 @@ const rankOnePreconditioner = (
 
 /**
  * Eva: multiply the gradient of each layer by the inverse of `ā āᵀ ⊗ ḡ ḡᵀ + γI`. ā and ḡ are running means of the
- * layer's inputs and of its output gradients: K-FAC with vectors instead of matrices.
+ * layer's inputs and output gradients. This is K-FAC with vectors instead of matrices.
  *
  * `V = (∇ − β ā ḡᵀ) / γ` with `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`, then scaled according to `size`. Apply momentum, weight
  * decay and learning rate afterwards.
  *
  * @throws ArgumentError for an empty list of layers, and for options out of range.
- * Cost: `inputs + outputs` numbers of state per layer, also sent in each step; about 8 flops per parameter.
+ * Cost: state of `inputs + outputs` numbers per layer, also sent in each step; about 8 flops per parameter.
  * @example
  * ```ts
  * const loss = (params: { w: Tensor }, x: Tensor, y: Tensor) => mean(square(subtract(matmul(x, params.w), y)));
@@ -114,9 +114,9 @@ export const eva = (options: EvaOptions): Preconditioner<EvaState> =>
   rankOnePreconditioner("eva", meanStatistic, outputOfBoth, options);
 
 /**
- * Eva-f: like `eva`, but with the inputs only: the inverse of `ā āᵀ + γI`, which is FOOF with a vector.
+ * Eva-f: like `eva`, but with inputs only. Multiplies by the inverse of `ā āᵀ + γI`, which is FOOF with a vector.
  *
- * Cost: `inputs` numbers of state per layer, also sent in each step; about 8 flops per parameter.
+ * Cost: state of `inputs` numbers per layer, also sent in each step; about 8 flops per parameter.
  * @example
  * ```ts
  * const loss = (params: { w: Tensor }, x: Tensor, y: Tensor) => mean(square(subtract(matmul(x, params.w), y)));

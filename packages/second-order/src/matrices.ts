@@ -14,31 +14,31 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Returns the number of leading dimensions of a parameter that index separate matrices: 1 for the weights of experts
- * [experts, inputs, outputs], 0 for a kernel [height, width, inputs, outputs], which is a single matrix. `findLayers`
- * returns these numbers for the parameters of a model.
+ * Function that returns the number of leading dimensions of a parameter that index separate matrices: 1 for expert
+ * weights [experts, inputs, outputs], 0 for a kernel [height, width, inputs, outputs], which is a single matrix.
+ * `findLayers` returns these numbers for the parameters of a model.
  */
 export type StackDims = (path: string) => number;
 
 export const noStacks: StackDims = () => 0;
 
 /**
- * Whether a tensor holds matrices: dense weights [inputs, outputs], kernels [height, width, inputs, outputs], stacks
- * [experts, inputs, outputs].
+ * Whether a tensor contains matrices: dense weights [inputs, outputs], kernels [height, width, inputs, outputs], or
+ * stacks [experts, inputs, outputs].
  *
  * @param stackDims number of leading dimensions that index separate matrices. Default: 0.
  */
 export const isMatrix = ({ shape }: { readonly shape: Shape }, stackDims = 0): boolean => shape.length >= stackDims + 2;
 
-/** Returns a mask of weights, kernels and stacks of weights; excludes biases and gains of norms. */
+/** Returns a mask that selects weights, kernels and stacks of weights, but not biases and gains of norms. */
 export const matricesBy =
   (stackDims: StackDims): DecayMask =>
   (path, param) =>
     isMatrix(param, stackDims(path));
 
 /**
- * Reshape a weight to a matrix [inputs, outputs], with all dimensions except the last as rows; a stack to [matrices,
- * inputs, outputs].
+ * Reshape a weight to a matrix [inputs, outputs], in which all dimensions except the last become rows. A stack becomes
+ * [matrices, inputs, outputs].
  */
 export const asMatrices = (x: Tensor, stackDims = 0): Tensor => {
   const columns = x.shape.at(-1)!;
@@ -46,25 +46,25 @@ export const asMatrices = (x: Tensor, stackDims = 0): Tensor => {
   return x.rank === 2 ? x : reshape(x, [-1, columns]);
 };
 
-/** Rows and columns of each matrix of [..., rows, columns]. */
+/** Returns the numbers of rows and columns per matrix of [..., rows, columns]. */
 export const sidesOf = ({ shape }: Tensor): readonly [rows: number, columns: number] =>
   shape.slice(-2) as unknown as [number, number];
 
 export const restoreShape = (matrix: Tensor, before: Tensor): Tensor =>
   matrix.rank === before.rank ? matrix : reshape(matrix, before.shape);
 
-/** Mask of the diagonal, bool [n, n]. */
+/** Returns a mask of the diagonal, bool [n, n]. */
 export const onDiagonal = (n: number): Tensor =>
   equal(iota([n, n], "i32", { dim: 0 }), iota([n, n], "i32", { dim: 1 }));
 
-/** Identity matrix, f32 [n, n]. */
+/** Returns an identity matrix, f32 [n, n]. */
 export const identityMatrix = (n: number): Tensor => where(onDiagonal(n), full([n, n], 1), 0);
 
-/** Entries on the diagonals of [..., n, n], as [..., n]. */
+/** Returns the diagonals of [..., n, n], as [..., n]. */
 export const diagonalOf = (matrix: Tensor): Tensor =>
   sum(where(broadcastTo(onDiagonal(matrix.shape.at(-1)!), matrix.shape), matrix, 0), { dims: -2 });
 
-/** A length split into parts of equal size, at most `most` each; the last part may extend past the end. */
+/** Partition of a length into parts of equal size. The last part may extend past the end. */
 export interface EvenParts {
   readonly count: number;
   readonly size: number;

@@ -29,18 +29,19 @@ import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { shareWork } from "./share-work.ts";
 
 export interface OrthogonaliseOptions extends NewtonSchulzOptions {
-  /** Parameters that are stacks of matrices, each treated separately. Default: none. */
+  /** Parameters that are stacks of matrices. Each matrix of a stack is treated separately. Default: none. */
   readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the matrices are distributed. Default: each rank computes all matrices. */
   readonly axis?: ReplicaAxis;
 }
 
 /**
- * Replace each matrix by the nearest matrix with orthonormal rows or columns, by `newtonSchulz`, times `√max(1, outputs
- * / inputs)`. Convolution kernels are viewed as [height · width · inputs, outputs]; matrices of a stack are treated
- * separately; vectors are not changed.
+ * Replace each matrix by the nearest matrix with orthonormal rows or columns, by `newtonSchulz`, times
+ * `√max(1, outputs / inputs)`. Convolution kernels are viewed as [height · width · inputs, outputs]. Matrices of a
+ * stack are treated separately. Vectors are not changed.
  *
- * Cost: see `newtonSchulz`; with an axis, a rank computes its share of the matrices, and sends them to the others.
+ * Cost: see `newtonSchulz`; with an axis, each rank computes its share of the matrices, and sends the results to all
+ * other ranks.
  * @example
  * ```ts
  * const optimizer = chain(orthogonaliseUpdates({ steps: 10 }), scaleByLearningRate(0.1));
@@ -84,10 +85,10 @@ export const orthogonaliseUpdates = ({
     );
   });
 
-/** Options of Muon, including the choice of its weights. */
+/** Options of Muon, including the selection of its weights. */
 export interface MuonOptions extends OrthogonaliseOptions {
   readonly learningRate: Schedule;
-  /** Whether Muon updates a weight, by its path. All other weights are updated by Adam. */
+  /** Whether Muon updates a weight, by path. All other weights are updated by Adam. */
   readonly isHidden: (path: string, param: Tensor) => boolean;
   /** Decay of the momentum. Default: 0.95. */
   readonly decay?: number;
@@ -95,11 +96,13 @@ export interface MuonOptions extends OrthogonaliseOptions {
   readonly nesterov?: boolean;
   /** Decoupled weight decay of the parameters in `mask`. Default: 0. */
   readonly weightDecay?: number;
-  /** Parameters with weight decay. Default: all. */
+  /** Parameters with weight decay. Default: all parameters. */
   readonly mask?: DecayMask;
-  /** Adam's learning rate as a share of Muon's. Default: 0.015, which gives 0.0003 for a Muon rate of 0.02. */
+  /**
+   * Adam's learning rate divided by Muon's learning rate. Default: 0.015, which gives 0.0003 for a Muon rate of 0.02.
+   */
   readonly adamShare?: number;
-  /** Options of Adam. Default: 0.9, 0.95 and 10⁻¹⁰. */
+  /** Options of Adam. Default: betas 0.9 and 0.95, epsilon 10⁻¹⁰. */
   readonly adam?: AdamOptions;
 }
 
@@ -110,10 +113,10 @@ export type MuonState = {
 };
 
 /**
- * Muon: momentum with orthonormalized matrices, so that all directions of a weight change at the same rate. Use it for
- * the matrices inside a model; the embedding, the head and vectors are updated by Adam.
+ * Muon: momentum with orthonormalized matrices, so that all directions of a weight change at the same rate. Use Muon
+ * for the matrices inside a model. Adam updates the embedding, the head and vectors.
  *
- * Cost: one state value per number of a matrix, two for other parameters; see `newtonSchulz`.
+ * Cost: one state value per matrix element, two per element of other parameters; see `newtonSchulz`.
  * @example
  * ```ts
  * const optimizer = muon({ learningRate: 0.1, isHidden: (_, param) => param.rank === 2 });

@@ -1,7 +1,7 @@
 import { ArgumentError, type Schedule } from "@skein/tensor-core";
 import type { Layer } from "./statistics/layer.ts";
 
-/** Check that a constant damping is positive. @throws ArgumentError */
+/** Check that a constant damping is positive. @throws ArgumentError for other values. */
 export const checkDamping = (fn: string, damping: Schedule): void => {
   if (typeof damping === "function" || (damping > 0 && damping < Infinity)) return;
   throw new ArgumentError(
@@ -9,7 +9,7 @@ export const checkDamping = (fn: string, damping: Schedule): void => {
   );
 };
 
-/** Check that a decay is in [0, 1). @throws ArgumentError */
+/** Check that a decay is in [0, 1). @throws ArgumentError for other values. */
 export const checkDecay = (fn: string, decay: number): void => {
   if (decay >= 0 && decay < 1) return;
   throw new ArgumentError(

@@ -3,7 +3,8 @@ import type { Layer } from "./statistics/layer.ts";
 import type { LayerSide, Statistic } from "./statistics/statistic.ts";
 
 /**
- * A gradient transformation that uses statistics of layers. A step with observation calls `observe` before `update`.
+ * A gradient transformation that uses layer statistics. A step that observes statistics calls `observe` before
+ * `update`.
  */
 export interface Preconditioner<State> extends GradientTransformation<State> {
   readonly layers: readonly Layer[];
@@ -11,8 +12,8 @@ export interface Preconditioner<State> extends GradientTransformation<State> {
   /** Whether the traced rank needs a side of a layer. Default: all sides of all layers. */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
   /**
-   * Index, along the axis of all ranks, of the only rank that needs the mean of a side. Undefined: several ranks need
-   * it. Default: all ranks need all sides.
+   * Returns the index, along the axis of all ranks, of the only rank that needs a side's mean. Undefined: several ranks
+   * need the mean. Default: all ranks need all sides.
    */
   readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
   observe: NonNullable<GradientTransformation<State>["observe"]>;

@@ -6,13 +6,16 @@ export const dot = (a: Tensor, b: Tensor): Tensor => sum(multiply(a, b));
 
 export const normSquare = (x: Tensor): Tensor => sum(square(x));
 
-/** Split an input vector into the inputs of the weight and the input of the bias, [1]. */
+/** Splits an input vector into the inputs of the weight and the input of the bias, [1]. */
 const splitInputs = (input: Tensor, { weight }: LayerGradient): { readonly weight: Tensor; readonly bias: Tensor } => {
   const inputs = weight.shape[0]!;
   return { weight: slice(input, [0], [inputs]), bias: slice(input, [inputs]) };
 };
 
-/** Product `∇ᵀ a`, [outputs], of a layer's gradient and a vector of its inputs; the input of the bias comes last. */
+/**
+ * Returns the product `∇ᵀ a`, [outputs], of a layer's gradient and a vector of its inputs. The input of the bias comes
+ * last.
+ */
 export const projectOnInputs = (gradient: LayerGradient, input: Tensor): Tensor => {
   const own = splitInputs(input, gradient);
   const [inputs, outputs] = gradient.weight.shape as [number, number];
@@ -25,19 +28,20 @@ export const gradientSquare = ({ weight, bias }: LayerGradient): Tensor =>
 
 /** A layer's gradient minus an outer product, and sums over the result. */
 export interface RankOneDifference {
-  /** `γV = ∇ − a uᵀ`. */
+  /** Difference `γV = ∇ − a uᵀ`. */
   readonly direction: LayerGradient;
   /** Sums over `V = direction / γ` and `∇`. */
   readonly sums: UpdateSums;
 }
 
 /**
- * Compute `γV = ∇ − a uᵀ`. `u` is chosen so that V is the gradient times the inverse of a damped rank-one matrix.
+ * Compute `γV = ∇ − a uᵀ`. The caller chooses `u` so that V is the gradient multiplied by the inverse of a damped
+ * rank-one matrix.
  *
  * @param input a, [inputs]
  * @param output u, [outputs]
  * @param projected `∇ᵀ a`
- * Cost: four flops and two reads per number of the gradient.
+ * Cost: four flops and two reads per gradient element.
  */
 export const subtractRankOne = (
   gradient: LayerGradient,

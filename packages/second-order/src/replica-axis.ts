@@ -1,6 +1,6 @@
 /**
- * Mesh axis along which ranks hold equal values of a parameter: one axis for all parameters, or a function of the path,
- * for models whose experts are distributed over ranks.
+ * Mesh axis along which ranks have equal values of a parameter: one axis for all parameters, or a function from path to
+ * axis, for models whose experts are distributed over ranks.
  */
 export type ReplicaAxis = string | ((path: string) => string);
 

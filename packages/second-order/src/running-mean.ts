@@ -16,8 +16,8 @@ import type { Layer } from "./statistics/layer.ts";
 import { type LayerSide, layerSides, type Statistic } from "./statistics/statistic.ts";
 
 /**
- * Weight of the previous value in a running mean after `count` values: `min(decay, 1 − 1/(count + 1))`. So the first
- * values are averaged with equal weights, and the initial value has weight 0.
+ * Returns the weight of the previous value in a running mean after `count` values: `min(decay, 1 − 1/(count + 1))`. So
+ * the first values are averaged with equal weights, and the initial value has weight 0.
  */
 export const pastWeight = (decay: number, count: Tensor): Tensor =>
   minimum(subtract(1, divide(1, add(cast(count, "f32"), 1))), decay);
@@ -26,7 +26,9 @@ export const pastWeight = (decay: number, count: Tensor): Tensor =>
 const mix = (past: Tensor, old: Tensor, now: Tensor): Tensor =>
   where(all(isFinite(now)), add(multiply(old, past), multiply(now, subtract(1, past))), old);
 
-/** Mix new statistics into running means of the same layers and sides. Skips statistics that are not finite. */
+/**
+ * Mix new statistics into the running means of the same layers and sides. Statistics that are not finite are skipped.
+ */
 export const mixStatistics = (past: Tensor, old: Statistics, now: Statistics): Statistics =>
   Object.fromEntries(
     Object.entries(old).map(([path, means]) => [

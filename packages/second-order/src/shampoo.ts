@@ -39,25 +39,25 @@ import { shareWork } from "./share-work.ts";
 import { checkDecay } from "./options.ts";
 
 export interface ShampooOptions {
-  /** Weight of the previous value in the second moments, in [0, 1); with 1, second moments are sums. Default: 1. */
+  /** Weight of the previous value in the second moments, in [0, 1]. With 1, second moments are sums. Default: 1. */
   readonly decay?: number;
   /** Maximum number of rows and columns of a block; a matrix is preconditioned block by block. Default: 128. */
   readonly blockSize?: number;
-  /** Added to the second moments, as a share of their largest eigenvalue. Default: 10⁻⁶. */
+  /** Number added to the second moments' diagonals, as a share of their largest eigenvalue. Default: 10⁻⁶. */
   readonly ridge?: number;
   /** Whether to scale each update to the norm of its gradient. Default: true. */
   readonly grafting?: boolean;
-  /** Computation of roots: from eigenvalues, or by Newton iteration with matrix products only. Default: eigen. */
+  /** Method of computing roots: from eigenvalues, or by Newton iteration with matrix products only. Default: eigen. */
   readonly root?: "eigen" | "newton";
-  /** Parameters that are stacks of matrices, each preconditioned separately. Default: none. */
+  /** Parameters that are stacks of matrices. Each matrix of a stack is preconditioned separately. Default: none. */
   readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the roots are distributed. Default: each rank computes all roots. */
   readonly axis?: ReplicaAxis;
 }
 
 /**
- * Tensors for the rows and for the columns of each matrix, by path of the parameter: [blocks, rows, rows] and [blocks,
- * columns, columns], with the blocks of all matrices of a stack in order.
+ * Tensors for the rows (`left`) and for the columns (`right`) of each matrix, by path of the parameter: [blocks, rows,
+ * rows] and [blocks, columns, columns]. The blocks of all matrices of a stack are in order.
  */
 export interface ShampooSides {
   readonly left: Readonly<Record<string, Tensor>>;
@@ -71,7 +71,7 @@ export interface ShampooState {
   readonly roots: ShampooSides;
 }
 
-/** Tensors of the two sides of one matrix. */
+/** Tensors for the rows (`left`) and columns (`right`) of one matrix. */
 interface OwnSides {
   readonly left: Tensor;
   readonly right: Tensor;
@@ -95,7 +95,7 @@ const blocksOf = ([n, m]: readonly [number, number], most: number): Blocks => {
   return { down: rows.count, across: columns.count, rows: rows.size, columns: columns.size };
 };
 
-/** Cut [n, m] or [matrices, n, m] into [blocks, rows, columns]. */
+/** Splits [n, m] or [matrices, n, m] into [blocks, rows, columns]. */
 const cutBlocks = (matrices: Tensor, { down, across, rows, columns }: Blocks): Tensor => {
   const [n, m] = sidesOf(matrices);
   const whole = pad(matrices, [
@@ -116,7 +116,7 @@ const joinBlocks = (blocks: Tensor, { down, across, rows, columns }: Blocks, { s
   );
 };
 
-/** Scale each matrix of `x` to the norm of the corresponding matrix of `size`. */
+/** Scales each matrix in `x` to the norm of the corresponding matrix in `size`. */
 const scaleToNormOf = (x: Tensor, size: Tensor): Tensor => {
   const squares = (of: Tensor): Tensor => sum(square(of), { dims: [-2, -1], keepDims: true });
   const own = squares(x);
@@ -125,15 +125,16 @@ const scaleToNormOf = (x: Tensor, size: Tensor): Tensor => {
 };
 
 /**
- * Shampoo: multiply each matrix of the gradient by the inverse fourth roots of the sums of `∇∇ᵀ` from the left and
- * `∇ᵀ∇` from the right. Convolution kernels are viewed as [height · width · inputs, outputs]; matrices of a stack are
- * treated separately; vectors are not changed. Apply momentum and learning rate afterwards.
+ * Shampoo: multiply each gradient matrix by inverse fourth roots of second moments: `Σ ∇∇ᵀ` from the left, and `Σ ∇ᵀ∇`
+ * from the right. Convolution kernels are viewed as [height · width · inputs, outputs]. Matrices of a stack are treated
+ * separately. Vectors are not changed. Apply momentum and learning rate afterwards.
  *
- * Roots are recomputed if `refresh` is passed to `update`, from the moments of that step. Before the first refresh,
+ * If `refresh` is passed to `update`, roots are recomputed from the moments of this step. Before the first refresh,
  * roots are identities.
  *
- * Cost: `n² + m²` numbers for the moments of each block, and the same for the roots; per step `4nm(n + m)` flops; per
- * refresh see `inverseRoot`. With an axis, a rank computes its share of the roots, and sends it to the others.
+ * Cost per block: state of `n² + m²` numbers for the moments and again for the roots; `4nm(n + m)` flops per step; for
+ * a refresh see `inverseRoot`. With an axis, each rank computes its share of the roots, and sends the results to all
+ * other ranks.
  * @example
  * ```ts
  * const optimizer = chain(shampoo({ blockSize: 128 }), momentum({ learningRate: 0.1 }));
@@ -163,7 +164,7 @@ export const shampoo = ({
     throw new ArgumentError(`shampoo: root is ${String(root)}; use eigen or newton`);
   if (!(ridge > 0 && ridge < Infinity))
     throw new ArgumentError(`shampoo: ridge is ${ridge}; use a positive number, such as 1e-6`);
-  /** Returns each leaf as [n, m] or [matrices, n, m]; undefined for vectors. */
+  /** Returns each leaf as [n, m] or [matrices, n, m]. Undefined for vectors. */
   const matricesOf = (tree: unknown): ({ readonly path: string; readonly matrix: Tensor } | undefined)[] => {
     const paths = leafPaths(tree);
     return flattenTree<Tensor>(tree).leaves.map((leaf, i) => {
@@ -173,7 +174,7 @@ export const shampoo = ({
   };
   const rootOf = (moment: Tensor): Tensor =>
     root === "eigen" ? inverseRoot(moment, { p: 4, ridge }) : newtonInverseRoot(moment, { p: 4, ridge });
-  /** Compute the roots of all moments, each on one rank. */
+  /** Computes the roots of all moments, each root on one rank. */
   const rootsOf = (paths: readonly string[], moments: readonly OwnSides[]): OwnSides[] => {
     const derived = shareWork(
       "roots",

@@ -7,20 +7,20 @@ import { broadcastTogether } from "./broadcast-together.ts";
 /** An independent computation of one tensor. */
 export interface Piece {
   readonly shape: Shape;
-  /** Cost in any unit, the same unit for all pieces. */
+  /** Cost, in the same unit for all pieces. */
   readonly cost: number;
-  /** Mesh axis over whose ranks pieces are distributed. Absent: each rank computes this piece. */
+  /** Mesh axis over whose ranks pieces are distributed. Undefined: each rank computes this piece. */
   readonly axis: string | undefined;
-  /** Inputs of the computation, equal on all ranks; together they have at least as many numbers as the result. */
+  /** Inputs of the computation, equal on all ranks. Together they have at least as many elements as the result. */
   readonly inputs: readonly Tensor[];
   compute(...inputs: Tensor[]): Tensor;
 }
 
-/** Returns `size` numbers of the inputs: a placeholder on ranks other than the root, whose content is ignored. */
+/** Returns `size` elements of the inputs: a placeholder for ranks other than the root, whose values are ignored. */
 const placeholderFrom = (inputs: readonly Tensor[], size: number): Tensor =>
   slice(concat(inputs.map((input) => reshape(input, [elementCount(input.shape)]))), [0], [size]);
 
-/** Compute the pieces of one axis, each on one rank along the axis. */
+/** Computes the pieces of one axis, each piece on one rank along the axis. */
 const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tensor[] => {
   const owners = leastLoaded(
     pieces.map(({ cost }) => cost),
@@ -40,12 +40,12 @@ const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tenso
 };
 
 /**
- * Compute pieces that all ranks along their axis need. One rank along the axis computes a piece and sends it to the
- * others. Each rank computes the pieces without an axis.
+ * Compute pieces that all ranks along their axis need. One rank along the axis computes a piece and sends it to all
+ * other ranks along the axis. Every rank computes the pieces without an axis.
  *
  * Ranks trace different work after this point, so the inputs get an optimization barrier: see `replicaBarrier`.
  *
- * Cost: a rank's share of the work, and one broadcast per axis and rank of its results.
+ * Cost: a rank's share of the work, and one broadcast per axis and rank.
  */
 export const shareWork = (name: string, pieces: readonly Piece[]): Tensor[] => {
   const results: Tensor[] = [];

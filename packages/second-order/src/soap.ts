@@ -50,23 +50,23 @@ import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { shareWork } from "./share-work.ts";
 
 export interface SoapOptions {
-  /** Decay of the mean of gradients. Default: 0.95. */
+  /** Decay of the gradients' running mean. Default: 0.95. */
   readonly beta1?: number;
-  /** Decay of the mean of squared gradients, and of both second moments. Default: 0.95. */
+  /** Decay of the running means: squared gradients, and both second moments. Default: 0.95. */
   readonly beta2?: number;
   /** Epsilon of Adam. Default: 10⁻⁸. */
   readonly epsilon?: number;
-  /** Maximum number of rows or columns with a basis; a longer side is not rotated. Default: 1024. */
+  /** Maximum number of rows or columns of a side with a basis. A longer side is not rotated. Default: 1024. */
   readonly largestSide?: number;
-  /** Parameters that are stacks of matrices, each with its own bases. Default: none. */
+  /** Parameters that are stacks of matrices. Each matrix of a stack has separate bases. Default: none. */
   readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the bases are distributed. Default: each rank computes all bases. */
   readonly axis?: ReplicaAxis;
 }
 
 /**
- * Tensors for the rows and for the columns of each matrix, by path of the parameter: [n, n] and [m, m] for a matrix [n,
- * m], [matrices, n, n] and [matrices, m, m] for a stack. Absent: the side is not rotated.
+ * Tensors for the rows (`left`) and for the columns (`right`) of each matrix, by path of the parameter: [n, n] and [m,
+ * m] for a matrix [n, m], [matrices, n, n] and [matrices, m, m] for a stack. Absent: the side is not rotated.
  */
 export interface SoapSides {
   readonly left: Readonly<Record<string, Tensor>>;
@@ -78,13 +78,13 @@ export interface SoapState {
   readonly moments: SoapSides;
   /** Approximate eigenvectors of the second moments, as columns. */
   readonly bases: SoapSides;
-  /** State of Adam in these bases. */
+  /** State of Adam in the bases. */
   readonly adam: AdamState;
 }
 
 type Side = keyof SoapSides;
 
-/** Tensors of the two sides of one matrix. */
+/** Tensors for the rows (`left`) and columns (`right`) of one matrix. */
 type OwnSides = { readonly [side in Side]?: Tensor };
 
 const sides: readonly Side[] = ["left", "right"];
@@ -104,24 +104,23 @@ const byPath = (paths: readonly string[], each: readonly OwnSides[]): SoapSides 
   return { left: of("left"), right: of("right") };
 };
 
-/** Rotate into the bases: `Lᵀ x R`. */
+/** Rotates into the bases: `Lᵀ x R`. */
 const rotate = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x, { transposeA: true });
   return right === undefined ? rows : matmul(rows, right);
 };
 
-/** Rotate back: `L x Rᵀ`. */
+/** Rotates back: `L x Rᵀ`. */
 const rotateBack = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x);
   return right === undefined ? rows : matmul(rows, right, { transposeB: true });
 };
 
 /**
- * Update a basis by one step of power iteration. Returns the new columns and, as an additional column, the index of the
- * old column for each: [n, n + 1].
+ * Updates a basis by one step of power iteration. Returns [n, n + 1]: the new columns, and as an additional column the
+ * old index of each new column.
  *
- * Columns are sorted by the second moment along each, in descending order, before the power iteration on all columns
- * together.
+ * Before the power iteration, columns are sorted by the second moment along each column, in descending order.
  */
 const iterateBasis = (moment: Tensor, basis: Tensor): Tensor => {
   const product = matmul(moment, basis);
@@ -130,13 +129,13 @@ const iterateBasis = (moment: Tensor, basis: Tensor): Tensor => {
   return concat([q, expandDims(cast(order, "f32"), { dims: -1 })], { dim: -1 });
 };
 
-/** Initial basis from eigenvectors, in the same format; the indices of old columns are 0. */
+/** Returns an initial basis from eigenvectors, in the format of `iterateBasis`, with 0 as old indices. */
 const decomposeMoment = (moment: Tensor): Tensor => {
   const vectors = flip(eigh(moment).vectors, { dims: -1 });
   return concat([vectors, full([...moment.shape.slice(0, -1), 1], 0)], { dim: -1 });
 };
 
-/** Gather rows of [n, m] by indices [k]; for each matrix of [matrices, n, m], by indices [matrices, k]. */
+/** Gathers rows of [n, m] by indices [k], or rows of each matrix of [matrices, n, m] by indices [matrices, k]. */
 const rowsOf = (x: Tensor, order: Tensor): Tensor => {
   if (x.rank === 2) return gather(x, order);
   const [count, n, m] = x.shape as [number, number, number];
@@ -149,16 +148,17 @@ const columnsOf = (x: Tensor, order: Tensor): Tensor =>
 
 /**
  * SOAP: Adam in the eigenbases of Shampoo's second moments `E[∇∇ᵀ]` and `E[∇ᵀ∇]`. A gradient is rotated into the bases,
- * and Adam's direction is rotated back. Convolution kernels are viewed as [height · width · inputs, outputs]; matrices
- * of a stack are treated separately; vectors are updated by plain Adam.
+ * and Adam's direction is rotated back. Convolution kernels are viewed as [height · width · inputs, outputs]. Matrices
+ * of a stack are treated separately. Vectors are updated by Adam.
  *
- * Bases are recomputed after the update in steps with `refresh`: by an eigendecomposition in the first refresh
- * (`first`), otherwise by one power iteration and a QR factorization, after columns are sorted by their eigenvalues.
- * Adam's mean is rotated into the new bases; its squares follow the permutation of their columns. Before the first
+ * In steps with `refresh`, bases are recomputed after the update: by an eigendecomposition in the first refresh
+ * (`first`), later by sorting the columns by their eigenvalues, one power iteration, and a QR factorization. Adam's
+ * mean is rotated into the new bases. Adam's squares are permuted like the columns of the bases. Before the first
  * refresh, the bases are identities.
  *
- * Cost: per matrix `2(n² + m²)` numbers of state in addition to Adam's; per step `6nm(n + m)` flops; per refresh about
- * `7(n³ + m³)`, for the first and for later ones. With an axis, a rank computes its share, and sends it to the others.
+ * Cost per matrix: state of `2(n² + m²)` numbers in addition to Adam's state; `6nm(n + m)` flops per step; about
+ * `7(n³ + m³)` flops per refresh, also for the first refresh. With an axis, each rank computes its share, and sends the
+ * results to all other ranks.
  * @example
  * ```ts
  * const optimizer = chain(scaleBySoap(), scaleByLearningRate(0.003));
@@ -194,7 +194,7 @@ export const scaleBySoap = ({
     );
     return { paths: own.map(({ path }) => path), matrices: own.map(({ matrix }) => matrix) };
   };
-  /** Returns a tree of the same structure with each matrix replaced by `fn` of it. */
+  /** Returns a tree of the same structure in which `fn` replaces each matrix. */
   const mapMatrices = <T>(tree: T, fn: (matrix: Tensor, i: number) => Tensor): T => {
     const { leaves, structure } = flattenTree<Tensor>(tree);
     const stacks = leafPaths(tree).map(stackDims);
@@ -206,7 +206,7 @@ export const scaleBySoap = ({
       ),
     );
   };
-  /** Create a tensor for each side of each matrix. @param fill returns [size, size] for one matrix. */
+  /** Creates a tensor for each side of each matrix. @param fill function that returns [size, size] for one matrix. */
   const eachSide = (params: unknown, fill: (size: number) => Tensor): SoapSides => {
     const { paths, matrices } = matricesOf(params);
     const each = matrices.map((matrix): OwnSides => {
@@ -220,7 +220,7 @@ export const scaleBySoap = ({
     return byPath(paths, each);
   };
 
-  /** Compute the bases of all sides, each on one rank, and the order of their columns. */
+  /** Computes the bases of all sides, each basis on one rank, and the order of their columns. */
   const nextBases = (
     paths: readonly string[],
     { moments, bases }: { readonly moments: readonly OwnSides[]; readonly bases: readonly OwnSides[] },
@@ -282,7 +282,7 @@ export const scaleBySoap = ({
       const { bases, orders } = nextBases(paths, { moments, bases: before }, first);
       const mean = mapMatrices(after.mean, (matrix, i) => rotate(rotateBack(matrix, before[i]!), bases[i]!));
       const squares = mapMatrices(after.square, (matrix, i) => {
-        // As if the first gradient had been rotated into the bases computed after it.
+        // As if the first gradient had been rotated into the bases that are computed after it.
         if (first) return multiply(square(rotate(matrices[i]!, bases[i]!)), 1 - beta2);
         const { left, right } = orders[i]!;
         const rows = left === undefined ? matrix : rowsOf(matrix, left);
@@ -300,7 +300,7 @@ export const scaleBySoap = ({
   };
 };
 
-/** Options of SOAP as a complete optimizer, with learning rate and weight decay. */
+/** Options of SOAP as a complete optimizer, including learning rate and weight decay. */
 export interface SoapOptimizerOptions extends SoapOptions {
   readonly learningRate: Schedule;
   /** Decoupled weight decay of the parameters in `mask`. Default: 0.01. */

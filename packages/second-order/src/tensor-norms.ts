@@ -16,11 +16,11 @@ import { normSquare } from "./rank-one.ts";
 import { leastLoaded } from "./least-loaded.ts";
 
 /**
- * Euclidean norm of each tensor, f32 scalar, or of each index of its leading dimensions, f32 of these dimensions. With
- * an axis, whose ranks have equal tensors, each rank computes its share of the norms, and one small all-gather
- * distributes them: the parallel tensor operator.
+ * Computes the Euclidean norm of each tensor, f32 scalar. With `stackDims`, computes one norm per index of the leading
+ * dimensions, f32 with these dimensions. With an axis, whose ranks must have equal tensors, each rank computes its
+ * share of the norms, and one small all-gather distributes them (parallel tensor operator).
  *
- * @param stackDims number of leading dimensions of each tensor with separate norms. Default: 0.
+ * @param stackDims number of leading dimensions with separate norms, per tensor. Default: 0.
  * Cost: a read of all tensors, divided by P; one all-gather of `⌈n/P⌉` numbers or slightly more.
  * Source: Shi et al. 2020, arXiv 2010.10458, section 3.3.
  */

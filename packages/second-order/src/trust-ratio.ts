@@ -32,25 +32,25 @@ import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { tensorNorms } from "./tensor-norms.ts";
 
 export interface TrustRatioOptions {
-  /** Factor of the ratio. Default: 1. */
+  /** Factor by which the ratio is multiplied. Default: 1. */
   readonly coefficient?: number;
-  /** Added to the denominator. Default: 0. */
+  /** Number added to the denominator. Default: 0. */
   readonly epsilon?: number;
   /** Parameters whose updates are scaled; other updates are not changed. Default: matrices, kernels and stacks. */
   readonly mask?: DecayMask;
-  /** Parameters that are stacks of matrices, each with its own ratio. Default: none. */
+  /** Parameters that are stacks of matrices. Each matrix of a stack has a separate ratio. Default: none. */
   readonly stackDims?: StackDims;
   /** Mesh axis over whose ranks the norms are distributed: see `tensorNorms`. Default: each rank computes all norms. */
   readonly axis?: ReplicaAxis;
 }
 
-/** Reshape one number per matrix of a stack so that it broadcasts over the entries of that matrix. */
+/** Reshapes one number per matrix of a stack so that it broadcasts over the entries of this matrix. */
 const alongRows = (each: Tensor, { rank }: Tensor): Tensor =>
   reshape(each, [...each.shape, ...new Array<number>(rank - each.rank).fill(1)]);
 
 /**
- * Scale the update of each tensor, and of each matrix of a stack, in proportion to the size of the weight: `coefficient
- * · ‖w‖ / (‖u‖ + ε) · u`. The update is not changed if either norm is 0.
+ * Scale the update of each tensor, or of each matrix of a stack, in proportion to the norm of the weight:
+ * `coefficient · ‖w‖ / (‖u‖ + ε) · u`. If one of the norms is 0, the update is not changed.
  *
  * Cost: two reads of all tensors and a product.
  * @example
@@ -107,14 +107,14 @@ export const scaleByTrustRatio = ({
     );
   });
 
-/** Options of LARS: those of momentum, and of the trust ratio. */
+/** Options of LARS: options of momentum and of the trust ratio. */
 export interface LarsOptions extends Omit<TrustRatioOptions, "epsilon"> {
   readonly learningRate: Schedule;
   /** Decay of the momentum. Default: 0.9. */
   readonly decay?: number;
-  /** L2 penalty. Default: 0. */
+  /** Coefficient λ of the L2 penalty. Default: 0. */
   readonly weightDecay?: number;
-  /** Parameters with an L2 penalty. Default: those with a trust ratio. */
+  /** Parameters with an L2 penalty. Default: parameters with a trust ratio. */
   readonly decayMask?: DecayMask;
 }
 
@@ -133,7 +133,7 @@ export interface LarsOptions extends Omit<TrustRatioOptions, "epsilon"> {
  * const next = await evaluate(step, referenceBackend())(w, gradient);
  * console.log(next.toNumbers().map((value) => value.toFixed(2)).join(" ")); // 1.00 2.00 3.00 4.00
  * ```
- * Source: You et al. 2017, arXiv 1708.03888, with the norm of the whole update in the denominator.
+ * Source: You et al. 2017, arXiv 1708.03888, with the norm of the full update in the denominator.
  */
 export const lars = ({
   learningRate,
@@ -152,12 +152,12 @@ export const lars = ({
     scaleByLearningRate(learningRate),
   );
 
-/** Options of LAMB: those of Adam, and of the trust ratio. */
+/** Options of LAMB: options of Adam and of the trust ratio. */
 export interface LambOptions extends AdamOptions, Omit<TrustRatioOptions, "epsilon" | "coefficient"> {
   readonly learningRate: Schedule;
   /** Decoupled weight decay. Default: 0.01. */
   readonly weightDecay?: number;
-  /** Parameters with weight decay. Default: those with a trust ratio. */
+  /** Parameters with weight decay. Default: parameters with a trust ratio. */
   readonly decayMask?: DecayMask;
 }
 

@@ -16,24 +16,24 @@ import {
 
 export interface UpdateSizeOptions {
   /**
-   * Bound on the length of the preconditioned gradient. `kl-clip`: bounds the approximate change of the model's
-   * predictions in one step, `η² Σ⟨V, ∇⟩ ≤ klClip`; needs the learning rate. `gradient-norm`: scales to the norm of the
-   * gradient. `free`: no bound. Default: kl-clip.
+   * Bound on the norm of the preconditioned gradient. `kl-clip`: limits the approximate change of the model's
+   * predictions in one step, `η² Σ⟨V, ∇⟩ ≤ klClip`; requires the learning rate. `gradient-norm`: scales to the norm of
+   * the gradient. `free`: no bound. Default: kl-clip.
    */
   readonly size?: "kl-clip" | "gradient-norm" | "free";
   /** Bound of `kl-clip`. Default: 0.001. */
   readonly klClip?: number;
-  /** Learning rate that later scales the updates; needed by `kl-clip`. */
+  /** Learning rate that later scales the updates. Required by `kl-clip`. */
   readonly learningRate?: Schedule;
 }
 
-/** Sums over all layers, for the gradient `∇` and the preconditioned gradient `V`. */
+/** Sums over all layers of products of the gradient `∇` and the preconditioned gradient `V`. */
 export interface UpdateSums {
-  /** `Σ⟨V, ∇⟩`. */
+  /** Inner product `Σ⟨V, ∇⟩`. */
   readonly inner: Tensor;
-  /** `Σ‖V‖²`. */
+  /** Squared norm of the preconditioned gradient, `Σ‖V‖²`. */
   readonly direction: Tensor;
-  /** `Σ‖∇‖²`. */
+  /** Squared norm of the gradient, `Σ‖∇‖²`. */
   readonly gradient: Tensor;
 }
 
@@ -63,13 +63,13 @@ export const checkUpdateSize = (
     );
 };
 
-/** Returns `numerator / denominator`, or `otherwise` for a denominator of 0. */
+/** Returns `numerator / denominator`, or `otherwise` if the denominator is 0. */
 const quotient = (numerator: Tensor | number, denominator: Tensor, otherwise: number): Tensor =>
   where(greater(denominator, 0), divide(numerator, where(greater(denominator, 0), denominator, 1)), otherwise);
 
 /**
- * Compute the scale factor ν of all preconditioned gradients: `min(1, √(klClip / (η² Σ⟨V, ∇⟩)))` for kl-clip, `‖∇‖ /
- * ‖V‖` for gradient-norm. 1 if the learning rate or the gradient is 0, because no bound is needed then.
+ * Compute the scale factor ν of all preconditioned gradients: `min(1, √(klClip / (η² Σ⟨V, ∇⟩)))` for kl-clip,
+ * `‖∇‖ / ‖V‖` for gradient-norm. ν is 1 if the learning rate or the gradient is 0, because no bound is needed.
  *
  * Source: Osawa et al. 2019, and Pauloski et al. 2020, for the clip.
  */

@@ -4,7 +4,7 @@ import type { Contention } from "../hardware/hardware.ts";
 import type { LinearCollectiveModel } from "../collective-model.ts";
 import { fitLeastSquares } from "./fit-least-squares.ts";
 
-/** Measured time of one of several equal collectives that shared a link and started at the same time. */
+/** Measured time of one collective that shared a link with equal collectives, all started at the same time. */
 export interface ContendedSample extends LinkSample {
   /** k: number of concurrent collectives, including the timed collective. */
   readonly numFlows: number;
@@ -12,8 +12,8 @@ export interface ContendedSample extends LinkSample {
 
 export interface FittedContention extends Contention {
   /**
-   * Estimate of η / b without a lower bound. Negative if concurrent flows reach more throughput on the link than a
-   * single flow; `penaltyPerFlow` is 0 in this case.
+   * Estimate of η / b without a lower bound. Negative if concurrent flows together reach more throughput than a single
+   * flow; in this case `penaltyPerFlow` is 0.
    */
   readonly unbounded: number;
   readonly standardError: number;
@@ -22,7 +22,7 @@ export interface FittedContention extends Contention {
 }
 
 /**
- * Predict the seconds of k concurrent flows on one link, each a + k · b · M + (k − 1) · η · M for M bytes.
+ * Predict the seconds per flow if k flows of M bytes share a link: a + k · b · M + (k − 1) · η · M.
  *
  * @example
  * ```ts
@@ -39,10 +39,11 @@ export const contendedSeconds = (
 ): number => startupSeconds + (numFlows + (numFlows - 1) * penaltyPerFlow) * secondsPerByte * bytes;
 
 /**
- * Fit η / b, the slowdown of flows that share a link beyond their fair share, by least squares of relative errors.
+ * Fit η / b by least squares of relative errors: the penalty per additional flow on a link, relative to the time per
+ * byte of a single flow.
  *
  * Give either the mean times of the flows or the times of the slowest flows, not both: on the published link the
- * penalty is about 0 for means and about half of b for the slowest.
+ * penalty is about 0 for means and about half of b for the slowest flows.
  *
  * @param model Model of a single flow, with b above 0.
  * @param samples Times of two or more concurrent flows; samples of a single flow contain no information about η and are

@@ -20,8 +20,8 @@ export interface LeastSquaresOptions {
 export interface LeastSquaresFit {
   readonly parameters: readonly number[];
   /**
-   * Standard errors of the parameters: √ of the diagonal of s² · (JᵀJ)⁻¹. NaN if the number of samples equals the
-   * number of parameters, because no degrees of freedom are left.
+   * Standard error of each parameter: √diag(s² · (JᵀJ)⁻¹). NaN if the number of samples equals the number of
+   * parameters, because no degrees of freedom are left.
    */
   readonly standardErrors: readonly number[];
   /**
@@ -59,10 +59,10 @@ const normalMatrix = (jacobian: readonly Vector[]): readonly Vector[] =>
   jacobian.map((a) => jacobian.map((b) => dot(a, b)));
 
 /**
- * Returns the scale of each parameter, computed from the parameter's column of the Jacobian, so that the units and
- * sizes of parameters do not matter.
+ * Returns the scale of each parameter, computed from the diagonal of JᵀJ, so that the units and sizes of parameters do
+ * not matter.
  *
- * @throws ArgumentError if the samples do not determine all parameters.
+ * @throws ArgumentError if a parameter does not change the residuals, or a derivative is not finite.
  */
 const scalesOf = (normal: readonly Vector[]): Vector =>
   normal.map((row, k) => {
@@ -80,8 +80,8 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
   return scales.map((scale, k) => {
     const unit = scales.map((_, i) => (i === k ? 1 : 0));
     const variance = sumOfSquares(solveLower(factor, unit));
-    // Rounding errors are about 1e-16 of a value that should be 0: such a parameter is determined by the other
-    // parameters.
+    // If a parameter depends on the other parameters, its pivot is 0 in exact arithmetic, and about 1e-16 with
+    // rounding. Its variance is then above 1e12.
     if (!(variance < 1e12))
       throw new ArgumentError(
         `parameter ${k} of ${scales.length} cannot be separated from the others with these samples; leave a parameter out, or measure samples in which they differ`,
@@ -92,10 +92,11 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
 
 /**
  * Find the parameters that minimize Σ r². A residual r is the model value minus the measured value, divided by the
- * expected error: (model − t) / t for times with a relative error. Gauss–Newton steps, damped if they do not reduce the
- * sum (Levenberg–Marquardt with Marquardt's scaling by the diagonal of JᵀJ), J by central differences. The fit finds
- * the nearest local minimum, and rejects steps to parameters whose residuals are not finite. For parameters that must
- * be above 0 fit their logarithms: then a standard error is a relative error.
+ * expected error: (model − t) / t for times with a relative error. The method is Gauss–Newton with a Jacobian J from
+ * central differences. If a step does not reduce the sum, the fit repeats it with damping (Levenberg–Marquardt with
+ * Marquardt's scaling by the diagonal of JᵀJ). The fit finds the nearest local minimum, and rejects steps to parameters
+ * whose residuals are not finite. To keep a parameter above 0, fit its logarithm; its standard error is then a relative
+ * error.
  *
  * The units of parameters do not matter, except that a start of exactly 0 is treated as a parameter of size 1.
  *
@@ -104,7 +105,6 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
  * @param model Function that returns the residuals for given parameters. The number of residuals must not change.
  * @throws ArgumentError for fewer samples than parameters, a start whose residuals are not finite, invalid options, or
  * parameters that the samples do not determine.
- *
  * @example
  * ```ts
  * const [xs, ys] = [[0, 1, 2], [1, 3, 5]];

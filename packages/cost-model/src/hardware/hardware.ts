@@ -17,8 +17,8 @@ export interface MeasuredEfficiency {
   readonly flops: number;
   readonly bytes: number;
   /**
-   * Roofline seconds divided by measured seconds; the measured seconds do not include the kernel's launch time. 1 is
-   * the roofline; more than 1 is possible if a cache contains the operands.
+   * Roofline seconds divided by measured seconds without the kernel's launch time. 1 is the roofline; more than 1 is
+   * possible if a cache contains the operands.
    */
   readonly efficiency: number;
   /**
@@ -30,7 +30,7 @@ export interface MeasuredEfficiency {
 
 /** Measured costs of a training step on one rank, in addition to its kernels and messages. */
 export interface RunningCosts {
-  /** Seconds per step on a rank for batches, metrics, and gaps between kernels. */
+  /** Seconds per step that a rank spends on batches, metrics, and gaps between kernels. */
   readonly secondsPerStep: number;
   /** Seconds that the computing thread of a rank needs to start one collective. */
   readonly secondsPerCollective: number;
@@ -40,8 +40,8 @@ export interface RunningCosts {
    */
   readonly collectiveLatencySeconds: number;
   /**
-   * Seconds of computation that a rank loses per byte sent during computation: communication threads without cores of
-   * their own use the cores of the ranks.
+   * Computation seconds that a rank loses per byte sent during computation, because communication threads without
+   * separate cores use the cores of the ranks.
    */
   readonly secondsPerByteBeside: number;
   /**
@@ -110,11 +110,11 @@ export interface Contention {
 /** Costs of the links of a cluster. */
 export interface ClusterLinks extends LinkCosts {
   readonly source: string;
-  /** Times of links between hosts of different racks. Absent: the topology has no racks. */
+  /** Times of links between hosts in different racks. Absent: the topology has no racks. */
   readonly betweenRacks?: LinkTimes | undefined;
   /**
-   * Growth of the seconds per byte between hosts, and between racks, with the number of hosts of a group. Absent: no
-   * growth. `fitNetworkGrowth` fits it to links measured with several numbers of hosts.
+   * Growth of seconds per byte, between hosts and between racks, with the number of hosts in a group. Absent: no
+   * growth. `fitNetworkGrowth` fits the growth to links measured with several numbers of hosts.
    */
   readonly growth?: NetworkGrowth | undefined;
   readonly contention: Contention;
@@ -136,7 +136,7 @@ export interface CalibratedRun {
 
 /** Runs of jobs with which a hardware file was calibrated. */
 export interface HardwareCalibration {
-  /** Value of `links.source` at the time of calibration. The measured steps are not valid for other links. */
+  /** Value of `links.source` at the time of calibration. Measured steps are not valid for other links. */
   readonly links: string;
   /** Calibration runs, each on `topology.ranks` ranks. */
   readonly runs: readonly CalibratedRun[];

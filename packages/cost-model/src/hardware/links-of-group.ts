@@ -5,12 +5,12 @@ import type { HardwareFile } from "./hardware.ts";
 import { hostsOfGroup } from "./hosts-of-group.ts";
 
 /**
- * Compute the link costs of a group of ranks: the costs in the hardware file, with two exceptions. If the hosts of the
- * group are in several racks, messages between hosts cost as much as messages between racks: exact for a ring, whose
- * slowest link decides, and an upper bound for other algorithms. If the file has a growth, seconds per byte between
- * hosts grow with the number of hosts of the group.
+ * Compute the link costs of a group of ranks from a hardware file. If the group's hosts are in several racks, messages
+ * between hosts cost as much as messages between racks. This is exact for a ring, whose slowest link decides, and an
+ * upper bound for other algorithms. If the file has a growth, seconds per byte between hosts grow with the number of
+ * hosts in the group.
  *
- * @throws ArgumentError if racks are given without the links between them; `parseHardwareFile` rejects such files.
+ * @throws ArgumentError if racks are given without the links between racks; `parseHardwareFile` rejects such files.
  * @example
  * ```ts
  * const hardware = hardwareNamed("hkbu-2080ti-10gbe");
@@ -31,9 +31,7 @@ export const linksOfGroup = (
   };
 };
 
-/**
- * Returns the costs between the hosts of a group. If the hosts are in several racks, these are the costs between racks.
- */
+/** Returns the costs between the hosts of a group: the costs between racks if the hosts are in several racks. */
 const slowestBetweenHosts = (
   group: readonly number[],
   { topology, links }: Pick<HardwareFile, "topology" | "links">,

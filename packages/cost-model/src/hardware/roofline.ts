@@ -14,7 +14,8 @@ export interface Roofline {
 }
 
 /**
- * Returns a device's peak rate for matrix products of a type; the f32 peak if the device has no entry for this type.
+ * Returns a device's peak rate in flops per second for matrix products of a type. If the device has no entry for the
+ * type, returns the f32 peak.
  */
 export const peakFlops = ({ flopsPerSecond }: ComputeDevice, type: ComputeType): number =>
   flopsPerSecond[type] ?? flopsPerSecond.f32;

@@ -12,13 +12,13 @@ export interface AttentionSizes {
 const sumBytes = 4;
 
 /**
- * Operators of attention, softmax(Q·Kᵀ)·V. Plain attention: three operators; all scores, masked scores included, are
- * computed and go through memory; backward takes twice the flops of forward. FlashAttention: one operator that skips
- * masked scores and keeps one sum per row of scores; its backward pass recomputes the scores and takes 2.5 times the
- * flops of forward.
+ * Operators of attention, softmax(Q·Kᵀ)·V. Plain attention has three operators: all scores, including masked scores,
+ * are computed and pass through memory, and backward takes twice the flops of forward. FlashAttention is one operator:
+ * it skips masked scores and saves one sum per row of scores. Its backward pass recomputes the scores and takes 2.5
+ * times the flops of forward.
  *
- * Forward: 4 · pairs · heads · headWidth flops, with pairs = length · context, or without masked scores length ·
- * (context − (length − 1) / 2).
+ * Forward takes 4 · pairs · heads · headWidth flops per sequence. Plain attention: pairs = length · context.
+ * FlashAttention: pairs = length · (context − (length − 1) / 2).
  * Source: Dao et al. 2022, arXiv 2205.14135 (FlashAttention); Dao 2023, arXiv 2307.08691, section 3.1.
  */
 export const attention = (
@@ -37,7 +37,7 @@ export const attention = (
       operator("flash attention", "attention", {
         type,
         forward: work(flops, queryBytes + 2 * keyBytes, queryBytes),
-        // Reads Q, K, V, the result, its gradient and the sums; writes three gradients.
+        // Reads Q, K, V, the result, the gradient of the result, and the sums; writes three gradients.
         backward: training
           ? [work(2.5 * flops, 3 * queryBytes + 2 * keyBytes + rowSumBytes, queryBytes + 2 * keyBytes)]
           : [],

@@ -2,8 +2,8 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { ModelShape, TransformerShape } from "./model-shape.ts";
 
 /**
- * Upper bound of all counts. It is larger than any batch or sequence, and products of several counts below it are exact
- * enough.
+ * Upper bound of all counts. No batch or sequence is larger, and the rounding errors of products of several such counts
+ * are small.
  */
 const most = 1e9;
 
@@ -52,7 +52,7 @@ export const checkTensorParallel = (shape: TransformerShape, tensorParallel: num
     );
 };
 
-/** Check a sequence length. @throws ArgumentError if the length exceeds the number of the model's learned positions. */
+/** Check a sequence length. @throws ArgumentError if the length exceeds the model's number of learned positions. */
 export const checkLength = (shape: TransformerShape, what: string, length: number): void => {
   checkCount(what, length);
   if (shape.positions === "learned" && length > shape.contextLength)

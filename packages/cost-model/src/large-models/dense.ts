@@ -22,10 +22,10 @@ export interface DenseInput {
 }
 
 /**
- * Builds the operators that multiply one input by one or more matrices. Forward takes 2·rows·inner·columns flops;
- * backward takes as much for the input gradient, and as much for the weight gradient if the weights are trained. The
- * input is saved once, if a trained matrix reads it. Quantized weights are dequantized by a kernel before each product
- * in training, and inside the product in inference.
+ * Builds the operators that multiply one input by one or more matrices. Forward takes 2·rows·inner·columns flops.
+ * Backward takes the same number for the input gradient, and again for the weight gradient if the weights are trained.
+ * The input is saved once if a trained matrix reads it. In training, a kernel dequantizes quantized weights before each
+ * product; in inference, the product dequantizes them.
  */
 export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput): readonly Operator[] => {
   const { valueBytes, type, training, adapters } = setting;

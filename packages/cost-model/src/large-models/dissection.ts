@@ -4,27 +4,27 @@ import type { OperatorRow } from "./pass-rows.ts";
 import type { TrainingEstimate } from "./training.ts";
 import type { CollectiveRow } from "./training-communication.ts";
 
-/** Metrics of an operator, with its share of the step (training) or of its pass (inference). */
+/** Metrics of an operator, with its share of the step (training) or pass (inference). */
 export interface DissectedOperator extends OperatorRow {
-  /** Share of the total time of the step or pass, 0 to 1. */
+  /** Share of the total time: of the step in training, of the pass in inference; 0 to 1. */
   readonly share: number;
 }
 
-/** A module with all its operators, totals over all passes of training or for one pass of inference. */
+/** Metrics of a module: totals over its operators, and over all passes in training or within one pass in inference. */
 export interface DissectedModule {
   readonly part: string;
-  /** Number of equal layers in this row; all metrics are totals over these layers. */
+  /** Number of equal layers in this row. All metrics are totals over these layers. */
   readonly repeats: number;
   readonly module: string;
-  /** Pass of this row; `step` means all passes of training. */
+  /** Pass of this row; `step` means all passes of a training step. */
   readonly pass: "step" | "prefill" | "decode";
   readonly seconds: number;
   readonly share: number;
   readonly flops: number;
   readonly bytes: number;
-  /** Bound of the module's longest operator. */
+  /** Limit of the module's slowest operator: arithmetic, memory, or kernel launch. */
   readonly boundBy: OperatorRow["boundBy"];
-  /** Number of parameters of all repeats on one rank. */
+  /** Number of parameters on one rank, in all repeats. */
   readonly parameters: number;
   readonly weightBytes: number;
   /** Bytes that all repeats save for the backward pass if nothing is recomputed; 0 for inference. */
@@ -48,7 +48,7 @@ export interface Dissection {
   readonly ranks: number;
   /** Unit of throughput: a token for transformers, an image for residual networks. */
   readonly item: "token" | "image";
-  /** Number of parameters of the whole model, including adapters. */
+  /** Number of parameters in the full model, including adapters. */
   readonly parameters: number;
   /** Modules in the order of the forward pass. */
   readonly modules: readonly DissectedModule[];

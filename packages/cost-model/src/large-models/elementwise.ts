@@ -5,7 +5,7 @@ export interface Sweep {
   readonly read: number;
   readonly written: number;
   readonly flops: number;
-  /** Values read and written, and flops, of the backward pass. Default: no backward pass. */
+  /** Numbers of values read and written, and flops, in the backward pass. Default: no backward pass. */
   readonly backward?: { readonly read: number; readonly written: number; readonly flops: number };
   readonly saved?: number;
   readonly parameters?: number;
@@ -48,7 +48,9 @@ export const norm = (
   });
 };
 
-/** Builds the sum of a branch and its shortcut. The backward pass adds the gradients of branch and shortcut. */
+/**
+ * Builds the operator that adds a branch and its shortcut. The backward pass adds the gradients of branch and shortcut.
+ */
 export const residual = (setting: PassSetting, name: string, values: number): Operator =>
   sweep(setting, name, "add", {
     read: 2 * values,

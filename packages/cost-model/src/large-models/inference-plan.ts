@@ -58,9 +58,9 @@ export interface InferencePlan {
 /** Bytes in a rank's memory when the last token is generated, by category. */
 export interface InferenceMemory {
   readonly weights: number;
-  /** Bytes of the keys and values of all layers, for all tokens except the last. */
+  /** Bytes of keys and values in all layers, for all tokens except the last token. */
   readonly keyValueCache: number;
-  /** Bytes of the largest operator result together with its operands. */
+  /** Bytes of the largest operator result and its operands, estimated as twice the result. */
   readonly workspace: number;
 }
 
@@ -80,10 +80,10 @@ const quantizedOf = (weights: WeightType): QuantizedType | undefined =>
   weights === "i8" || weights === "i4" ? weights : undefined;
 
 /**
- * Fill in the defaults of a configuration after checking it.
+ * Check a configuration, and fill in its defaults.
  *
- * @throws ArgumentError for settings that contradict one another, the model or the number of ranks, or that would have
- * no effect.
+ * @throws ArgumentError for settings that contradict other settings, the model or the number of ranks, or that would
+ * have no effect.
  */
 export const inferencePlan = (
   shape: ModelShape,

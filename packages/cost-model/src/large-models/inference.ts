@@ -16,7 +16,7 @@ import { type OperatorRow, type PassName, passRows } from "./pass-rows.ts";
 import { axisPrices, type AxisPrices } from "./rank-groups.ts";
 import type { CollectiveRow } from "./training-communication.ts";
 
-/** A pass of inference: over the prompts, or over one generated token of each sequence. */
+/** A pass of inference: over the prompts, or over one generated token per sequence. */
 export interface InferencePass {
   readonly pass: PassName;
   readonly seconds: number;
@@ -39,7 +39,7 @@ export interface InferenceEstimate {
   readonly decode?: InferencePass | undefined;
   readonly secondsToFirstToken: number;
   readonly secondsPerOutputToken?: number | undefined;
-  /** Seconds for a whole batch, from prompt to last output token. */
+  /** Seconds for a batch, from the prompt to the last output token. */
   readonly secondsPerBatch: number;
   /** Throughput over all replicas: generated tokens, or images, per second. */
   readonly itemsPerSecond: number;
@@ -82,8 +82,9 @@ const passOf = (
 };
 
 /**
- * Estimate a batch of inference on described hardware: all prompts in one pass, then one pass per output token after
- * the first, which attends to the cached keys and values. Replicas do not communicate.
+ * Estimate a batch of inference on described hardware: all prompts in one pass, which produces the first output token,
+ * then one pass per further output token. Later passes attend to the cached keys and values. Replicas do not
+ * communicate.
  *
  * Cost: O(operators), plus the choice of all-reduce algorithms.
  *

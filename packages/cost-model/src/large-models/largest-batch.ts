@@ -4,7 +4,7 @@ import type { ModelShape } from "./model-shape.ts";
 import { type TrainingConfiguration, trainingPlan } from "./training-configuration.ts";
 import { deviceBytes, trainingMemory } from "./training-memory.ts";
 
-/** Largest batch of a rank that fits into its memory. */
+/** Largest batch that fits into a rank's memory. */
 export interface LargestBatch {
   /** Number of sequences or images in the largest batch; 0 if not even a batch of one fits. */
   readonly batch: number;
@@ -14,7 +14,7 @@ export interface LargestBatch {
   readonly missingBytes: number;
 }
 
-/** Upper bound of the batch search, reached only if memory is practically unlimited. */
+/** Upper bound of the batch search. Reached only if memory is practically unlimited. */
 const most = 2 ** 30;
 
 /**

@@ -17,8 +17,8 @@ export interface TransformerShape {
   /** Hidden width of the feed-forward layer. */
   readonly hidden: number;
   /**
-   * Whether the feed-forward layer is SwiGLU, with a third matrix whose output gates the output of the second matrix.
-   * If false, it is GELU with two matrices.
+   * Whether the feed-forward layer is SwiGLU: a third matrix, whose output gates the output of the second matrix. If
+   * false, the feed-forward layer is GELU with two matrices.
    */
   readonly gated: boolean;
   readonly norm: "layer" | "rms";

@@ -27,7 +27,7 @@ export interface Operator {
    * Bytes saved for the operator's backward pass. A value read by two operators is counted for the first operator only.
    */
   readonly savedBytes: number;
-  /** Bytes of `savedBytes` that need not be saved with selective recomputation of attention. */
+  /** Part of `savedBytes` that selective recomputation of attention does not save, in bytes. */
   readonly remadeBytes: number;
   /** Whether selective recomputation of attention runs this operator again in the backward pass. */
   readonly remade: boolean;
@@ -41,12 +41,12 @@ export interface Module {
 }
 
 /**
- * Part of a model with `repeats` consecutive copies, such as all layers (one copy each), or the embedding (one copy).
+ * Part of a model that occurs `repeats` times in a row, such as a transformer layer, or the embedding with one repeat.
  */
 export interface Part {
   readonly name: string;
   readonly repeats: number;
-  /** Whether full recomputation keeps only the input of this part, and recomputes everything else. */
+  /** Whether full recomputation saves only the input of this part, and recomputes all its other values. */
   readonly recomputable: boolean;
   readonly inputBytes: number;
   readonly modules: readonly Module[];
@@ -58,7 +58,7 @@ export interface PassSetting {
   readonly batch: number;
   /** Number of tokens per sequence that go through the model in this pass. */
   readonly length: number;
-  /** Number of tokens, including the tokens of this pass, that the last token of this pass attends to. */
+  /** Number of tokens that the last token of this pass attends to, including the tokens of this pass. */
   readonly context: number;
   /** Operand type of matrix products. */
   readonly type: ComputeType;
@@ -97,8 +97,8 @@ export interface Adapters {
 }
 
 /**
- * Bytes per quantized value including its fraction of a scale: 64 values share a scale of four bytes. Source: Dettmers
- * et al. 2023, arXiv 2305.14314 (QLoRA).
+ * Bytes per quantized value, including 1/64 of the four-byte scale that 64 values share. Source: Dettmers et al. 2023,
+ * arXiv 2305.14314 (QLoRA).
  */
 export const quantizedBytes: { readonly [type in QuantizedType]: number } = { i8: 1 + 4 / 64, i4: 0.5 + 4 / 64 };
 

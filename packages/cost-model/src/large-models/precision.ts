@@ -1,8 +1,8 @@
 import type { ComputeType } from "../hardware/hardware.ts";
 
 /**
- * Training precision: f32 for everything (`tf32`: matrix products on tensor cores), or mixed, with 16-bit weights and
- * gradients and an f32 copy of the weights in the optimizer.
+ * Training precision. f32: f32 for all values. tf32: f32 values, with matrix products on tensor cores. mixed: 16-bit
+ * weights and gradients, and an f32 copy of the weights in the optimizer.
  */
 export type Precision = "f32" | "tf32" | "mixed-f16" | "mixed-bf16";
 
@@ -13,7 +13,7 @@ export interface PrecisionBytes {
   readonly activation: number;
   readonly weight: number;
   readonly gradient: number;
-  /** Bytes of the optimizer's f32 copy of a weight; 0 if the weights themselves are f32. */
+  /** Bytes of the optimizer's f32 copy of a weight; 0 if weights are f32. */
   readonly master: number;
 }
 

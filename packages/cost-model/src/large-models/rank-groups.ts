@@ -12,7 +12,7 @@ export interface AxisPrices {
   readonly modelOf: (kind: CollectiveKind) => CollectiveModel;
   /**
    * Returns the seconds of a collective.
-   * @param bytes Size of the vector, or of the larger of operand and result.
+   * @param bytes Size of the full vector: the larger of operand and result.
    */
   readonly secondsOf: (kind: CollectiveKind, bytes: number) => number;
 }
@@ -35,11 +35,11 @@ const pricesOf = (group: GroupSelectionOptions): AxisPrices => {
 };
 
 /**
- * Prices collectives in a mesh of ranks: neighboring ranks form a tensor-parallel group, and ranks with equal indices
- * in the tensor-parallel groups form a data-parallel group. Data-parallel groups of one host send at the same time, and
+ * Prices collectives in a mesh of ranks. Neighboring ranks form a tensor-parallel group. Ranks with equal indices in
+ * their tensor-parallel groups form a data-parallel group. Data-parallel groups on one host send at the same time, and
  * share the host's link.
  *
- * @returns prices of the groups of rank 0, which represent all groups.
+ * @returns prices for the groups of rank 0, which represent all groups.
  */
 export const axisPrices = (
   { topology, links }: HardwareFile,

@@ -3,7 +3,7 @@ import { residual, sweep } from "./elementwise.ts";
 import type { ResidualShape } from "./model-shape.ts";
 import { type Module, operator, type Operator, type Part, type PassSetting, work } from "./operator.ts";
 
-/** Size of the images between two operators: square, with `channels` channels. */
+/** Size of the images that one operator passes to the next: square, with `channels` channels. */
 interface Images {
   readonly side: number;
   readonly channels: number;
@@ -21,8 +21,8 @@ interface Convolution {
 const valuesOf = (setting: PassSetting, { side, channels }: Images): number => setting.batch * side ** 2 * channels;
 
 /**
- * Builds a convolution. Forward takes 2 · kernel² · channels in · values out flops; backward takes as much for the
- * images and as much for the weights. Images are read once.
+ * Builds a convolution. Forward takes 2 · kernel² · channels in · values out flops. Backward takes the same number for
+ * the image gradient, and again for the weight gradient. Images are read once.
  */
 const convolution = (
   setting: PassSetting,
@@ -63,7 +63,7 @@ const batchNorm = (setting: PassSetting, name: string, images: Images): Operator
   });
 };
 
-/** Builds a ReLU. Its gradient needs only its result, which the next operator saves. */
+/** Builds a ReLU. Its backward pass needs only its result, which the next operator saves. */
 const relu = (setting: PassSetting, name: string, images: Images): Operator => {
   const values = valuesOf(setting, images);
   return sweep(setting, name, "relu", {

@@ -14,7 +14,7 @@ export interface CollectiveRow {
   readonly axis: "data" | "tensor";
   readonly ranks: number;
   readonly calls: number;
-  /** Total bytes of all calls, counting the larger of operand and result for each call. */
+  /** Total bytes of all calls. Each call counts the larger of operand and result. */
   readonly bytes: number;
   readonly seconds: number;
 }
@@ -23,8 +23,8 @@ export interface CollectiveRow {
 export interface StepCommunication {
   readonly collectives: readonly CollectiveRow[];
   /**
-   * Seconds per step in which ranks only wait for collectives: all of the tensor-parallel communication, and the other
-   * communication that is not hidden by computation.
+   * Seconds per step in which ranks only wait for collectives: the full tensor-parallel communication, and the part of
+   * other communication that computation does not hide.
    */
   readonly exposedSeconds: number;
 }
@@ -50,8 +50,8 @@ const bytesOf = (
 };
 
 /**
- * Returns the number of all-reduces of a layer's values over tensor-parallel ranks: two in the forward pass, two in the
- * backward pass, and two more if the forward pass is recomputed.
+ * Returns the number of tensor-parallel all-reduces per layer: two in the forward pass, two in the backward pass, and
+ * two more if the forward pass is recomputed.
  */
 export const tensorCalls = ({
   recomputation,
@@ -61,10 +61,13 @@ export const tensorCalls = ({
 });
 
 /**
- * Price the communication between data-parallel ranks in a step. Stage 0: all-reduce of each part's gradients as they
- * become ready, behind the rest of the backward pass of the last accumulated batch. Stage 1: reduce-scatter instead of
- * all-reduce, and an exposed all-gather of the new weights. Stage 2: as stage 1, but gradients are reduced after every
- * batch. Stage 3: weights are gathered part by part in both passes, one part ahead; gradients as in stage 2.
+ * Price the communication between data-parallel ranks in a step.
+ *
+ * - Stage 0: each part's gradients are all-reduced when they are ready, during the rest of the last accumulated batch's
+ *   backward pass.
+ * - Stage 1: reduce-scatter instead of all-reduce, then an exposed all-gather of the new weights.
+ * - Stage 2: as stage 1, but gradients are reduced after every batch.
+ * - Stage 3: gradients as in stage 2; weights are gathered part by part in both passes, one part ahead.
  *
  * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 7; the order of overlapped collectives: Shi et al. 2018,
  * arXiv 1805.03812.

@@ -13,14 +13,14 @@ import type { Adapters, Projection, QuantizedType } from "./operator.ts";
 import { type OptimizerName, optimizers, type Precision, precisions } from "./precision.ts";
 
 /**
- * Values saved for the backward pass: all values (`none`); all except those inside attention (`selective`); or only the
- * input of each layer (`full`).
+ * Values saved for the backward pass: all values (`none`), all values except values inside attention (`selective`), or
+ * only the input of each layer (`full`).
  */
 export type RecomputationMode = "none" | "selective" | "full";
 
 /**
- * ZeRO stage: data-parallel ranks shard nothing (0), the optimizer states (1), also the gradients (2), also the weights
- * (3). Source: Rajbhandari et al. 2019, arXiv 1910.02054.
+ * ZeRO stage. Data-parallel ranks shard nothing (0), optimizer states (1), optimizer states and gradients (2), or
+ * optimizer states, gradients and weights (3). Source: Rajbhandari et al. 2019, arXiv 1910.02054.
  */
 export type ZeroStage = 0 | 1 | 2 | 3;
 
@@ -46,9 +46,9 @@ export interface TrainingConfiguration {
   readonly accumulation?: number | undefined;
   /** Training precision. Default: mixed-bf16. */
   readonly precision?: Precision | undefined;
-  /** Optimizer, which determines state size and work of the update. Default: adam. */
+  /** Optimizer, which determines the state size and the work of an update. Default: adam. */
   readonly optimizer?: OptimizerName | undefined;
-  /** ZeRO stage: what data-parallel ranks shard. Default: 0. */
+  /** ZeRO stage: the values that data-parallel ranks shard. Default: 0. */
   readonly zeroStage?: ZeroStage | undefined;
   /** Values that the backward pass recomputes instead of reading saved values. Default: none. */
   readonly recomputation?: RecomputationMode | undefined;
@@ -136,10 +136,10 @@ const checkOffload = (offload: Offload): void => {
 };
 
 /**
- * Fill in the defaults of a configuration after checking it.
+ * Check a configuration, and fill in its defaults.
  *
- * @throws ArgumentError for settings that contradict one another, the model or the number of ranks, or that would have
- * no effect.
+ * @throws ArgumentError for settings that contradict other settings, the model or the number of ranks, or that would
+ * have no effect.
  */
 export const trainingPlan = (
   shape: ModelShape,

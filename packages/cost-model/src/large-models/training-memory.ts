@@ -10,20 +10,17 @@ export interface TrainingMemory {
   readonly gradients: number;
   readonly optimizerStates: number;
   readonly activations: number;
-  /**
-   * Bytes of the largest operator result with its gradient; with recomputation, also of the recomputed values of one
-   * layer.
-   */
+  /** Bytes of the largest operator result and its gradient, plus the recomputed values of one layer. */
   readonly workspace: number;
-  /** Bytes of gradient buckets in transit; with ZeRO-3, also of the gathered weights of two parts. */
+  /** Bytes of gradient buckets in transit, plus the gathered weights of two parts with ZeRO-3. */
   readonly communicationBuffers: number;
   /** Bytes in the host's memory used by this rank. */
   readonly onHost: number;
 }
 
 /**
- * Bytes of a gradient bucket, the default of PyTorch's DistributedDataParallel. One bucket is filled while another is
- * in transit.
+ * Size of a gradient bucket in bytes: the default of PyTorch's DistributedDataParallel. One bucket is filled while
+ * another bucket is in transit.
  */
 const bucketBytes = 25 * 2 ** 20;
 
@@ -49,7 +46,7 @@ export const trainingSetting = (plan: TrainingPlan): PassSetting => {
 const partSum = (part: Part, figure: (operator: Operator) => number): number =>
   operatorsOf(part).reduce((sum, operator) => sum + figure(operator), 0);
 
-/** Returns the bytes that all parts keep from forward to backward, and the extra bytes while one part is recomputed. */
+/** Returns the bytes that all parts save from forward to backward, and the extra bytes while one part is recomputed. */
 const activationBytes = (
   parts: readonly Part[],
   recomputation: RecomputationMode,
@@ -70,21 +67,22 @@ const activationBytes = (
 };
 
 /**
- * Returns the largest number of weight bytes of two consecutive parts: one part computes while the other part is
- * gathered.
+ * Returns the largest total weight bytes of two consecutive parts, because one part is gathered while the previous part
+ * computes.
  */
 const gatheredBytes = (parts: readonly Part[]): number => {
   const units = parts.flatMap((part) => {
     const bytes = partSum(part, ({ weightBytes }) => weightBytes);
-    // Two repeats per part are enough to cover all kinds of consecutive pairs.
+    // Two repeats per part cover all kinds of consecutive pairs.
     return Array.from({ length: Math.min(2, part.repeats) }, () => bytes);
   });
   return Math.max(...units.map((bytes, index) => bytes + (units[index + 1] ?? 0)));
 };
 
 /**
- * Compute the bytes in a rank's memory. With d data-parallel ranks, Adam and mixed precision: 2 + 2 + 12 bytes per
- * parameter; ZeRO-1 2 + 2 + 12/d, ZeRO-2 2 + (2 + 12)/d, ZeRO-3 16/d. In addition activations, workspace and buffers.
+ * Compute the bytes in a rank's memory. With Adam, mixed precision and d data-parallel ranks, weights, gradients and
+ * optimizer states take 2 + 2 + 12 bytes per parameter. ZeRO-1 takes 2 + 2 + 12/d, ZeRO-2 2 + (2 + 12)/d, ZeRO-3 16/d.
+ * Activations, workspace and buffers are added.
  *
  * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 3.1 and figure 1; activations: Korthikanti et al. 2022,
  * arXiv 2205.05198.

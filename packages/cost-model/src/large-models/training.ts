@@ -15,9 +15,7 @@ import { trainingMemory, type TrainingMemory, trainingSetting } from "./training
 export interface TrainingEstimate {
   readonly plan: TrainingPlan;
   readonly parts: readonly Part[];
-  /**
-   * Forward, recomputation, backward and update by operator. Values are totals over the accumulated batches of a step.
-   */
+  /** Operator times of forward, recomputation, backward and update: totals over the accumulated batches of a step. */
   readonly rows: readonly OperatorRow[];
   readonly collectives: readonly CollectiveRow[];
   readonly memory: TrainingMemory;
@@ -25,27 +23,27 @@ export interface TrainingEstimate {
   readonly stepSeconds: number;
   readonly computeSeconds: number;
   readonly exposedSeconds: number;
-  /** Seconds to send gradients to the host, update the weights there, and send the weights back; 0 without offload. */
+  /**
+   * Seconds to send gradients to the host, update the weights on the host, and send the weights back; 0 without
+   * offload.
+   */
   readonly offloadSeconds: number;
   /** Number of tokens, or images, per step over all ranks. */
   readonly itemsPerStep: number;
   readonly itemsPerSecond: number;
-  /** Flops of one rank in forward and backward passes, without recomputation. */
+  /** Flops of forward and backward passes on one rank, without recomputation. */
   readonly flops: number;
-  /** Flops of one rank for recomputation. */
+  /** Flops of recomputation on one rank. */
   readonly recomputedFlops: number;
   /** Model flops utilization, 0 to 1: flops / (step seconds · peak rate for the operand type of products). */
   readonly modelFlopsUtilization: number;
 }
 
-/** Returns whether a plan recomputes an operator's forward pass. */
+/** Whether a plan recomputes an operator's forward pass. */
 const recomputes = (plan: TrainingPlan, part: Part, { remade }: Operator): boolean =>
   part.recomputable && (plan.recomputation === "full" || (plan.recomputation === "selective" && remade));
 
-/**
- * Returns the number of parameters that one rank updates, and the bytes that the update of one parameter reads and
- * writes.
- */
+/** Returns the number of parameters that one rank updates, and the bytes read and written per updated parameter. */
 const updateOf = (plan: TrainingPlan, parts: readonly Part[]): { readonly count: number; readonly bytes: number } => {
   const { gradient, weight, master } = precisions[plan.precision];
   const trainable = sumOver(parts, (operator) => operator.trainable);
@@ -92,7 +90,7 @@ const offloadSecondsOf = (
  *
  *     step = accumulation · (forward + recomputation + backward) + exposed communication + update
  *
- * Cost: O(operators + layers), plus the choice of algorithms per kind of collective.
+ * Cost: O(operators + layers), plus one algorithm selection per kind of collective.
  *
  * @throws ArgumentError for an invalid configuration.
  * @example

@@ -4,7 +4,7 @@ import { norm, residual, sweep } from "./elementwise.ts";
 import type { TransformerShape } from "./model-shape.ts";
 import { type Module, operator, type Operator, type Part, type PassSetting, work } from "./operator.ts";
 
-/** Bytes of a log-probability. Log-probabilities and sums over the vocabulary are f32 in every precision. */
+/** Bytes per log-probability, and per sum over the vocabulary. Both are f32 in every precision. */
 const logProbabilityBytes = 4;
 
 const embeddingPart = (shape: TransformerShape, setting: PassSetting): Part => {
@@ -152,8 +152,8 @@ const headPart = (shape: TransformerShape, setting: PassSetting): Part => {
 
 /**
  * Returns the parts of a decoder-only transformer on one rank, in the order of the forward pass: embedding, layers,
- * head. The ranks of a tensor-parallel group share heads, the hidden width and the vocabulary; norms and residual
- * connections are computed on every rank.
+ * head. The ranks of a tensor-parallel group share heads, hidden width and vocabulary. Every rank computes norms and
+ * residual connections.
  *
  * Source: Shoeybi et al. 2019, arXiv 1909.08053 (the split of a layer).
  */

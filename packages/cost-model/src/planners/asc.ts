@@ -5,7 +5,7 @@ import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
 import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
 import { planMgWfbpOptimal } from "./mg-wfbp-exact.ts";
 
-/** For each tensor in ready order, whether a bucket ends after this tensor; always true for the last tensor. */
+/** Whether a bucket ends after each tensor, in ready order; always true for the last tensor. */
 type Cuts = readonly boolean[];
 
 /** Returns, for each bucket, the index of its first tensor and the index after its last tensor. */
@@ -39,20 +39,19 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
 
 /**
  * Plan buckets for collectives that may run concurrently (ASC-WFBP). Merging saves start-ups, but a second concurrent
- * message uses bandwidth that one message leaves idle, so fewer merges pay off. The local search starts from
- * `planMgWfbpOptimal`, from one bucket per tensor and from one bucket for all: each sweep over the tensors adds,
- * removes or moves a cut by one tensor if `simultaneousTimeline` then ends earlier, until a sweep changes nothing. The
- * best result is returned.
+ * message uses bandwidth that one message leaves idle, so fewer merges pay off. Three local searches start from
+ * `planMgWfbpOptimal`, from one bucket per tensor, and from a single bucket. Each sweep over the tensors adds a cut,
+ * removes a cut, or moves a cut by one tensor if `simultaneousTimeline` then ends earlier. A search ends with a sweep
+ * that changes nothing. The best result is returned.
  *
- * The result is never slower than the three start plans. Not exact: on random profiles of up to eight tensors it found
- * the optimum in more than nine of ten cases. Between two cuts, each merge class has its own message (see
+ * The result is never slower than the three start plans. It may not be optimal: on random profiles of up to eight
+ * tensors, more than nine of ten results were optimal. Between two cuts, each merge class has a separate message (see
  * `MergeOptions`).
  *
  * Cost: O(tensors²) per sweep, and a few sweeps.
  *
  * @param slowdown Slowdown measured by `fitSlowdown`, or `twoAtOnce`, the published slowdown.
  * @throws ArgumentError for a model, profile or slowdown with impossible values.
- *
  * @example
  * ```ts
  * const tensors = ["head", "body", "stem"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));

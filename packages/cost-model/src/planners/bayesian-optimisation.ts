@@ -8,7 +8,7 @@ export interface SearchBound {
   readonly low: number;
   readonly high: number;
   /**
-   * Scale of the dimension. "log" suits sizes, for which a doubling is the same distance at any size. Default:
+   * Scale of the dimension. Use "log" for sizes, so that a doubling is the same distance at any size. Default:
    * "linear".
    */
   readonly scale?: "linear" | "log";
@@ -24,14 +24,14 @@ export interface Observation {
 export interface SuggestTrialOptions {
   /** Point of the first trial. Default: the middle of the bounds. */
   readonly start?: readonly number[];
-  /** ξ, minimum improvement that counts, in standard deviations of the observed values. Default: 0.1. */
+  /** ξ, minimum improvement, in standard deviations of the observed values. Default: 0.1. */
   readonly exploration?: number;
   /** Seed of the candidate points, an integer from 0. Default: 0. */
   readonly seed?: number;
 }
 
 /**
- * Settings of DeAR's search for the bucket size in bytes: starts at 25 MiB, between 1 and 256 MiB, ten trials. Source:
+ * Settings of DeAR's search for the bucket size in bytes: starts at 25 MiB, within 1 to 256 MiB, ten trials. Source:
  * arXiv 2302.12445 and its code.
  */
 export const dearSearch: {
@@ -132,8 +132,8 @@ const modelOf = (
  *
  *     EI(x) = E max(0, best − ξ − f(x)),   best = smallest posterior mean at the trials
  *
- * (not the smallest observed value, which noise biases downwards). Deterministic: the same trials and seed give the
- * same point, so every rank can compute the point without communication.
+ * The smallest observed value is not used, because noise biases it downwards. Deterministic: the same trials and seed
+ * give the same point, so every rank can compute the point without communication.
  *
  * Cost: O(1000 · trials² + 30 · trials³).
  *
@@ -184,8 +184,8 @@ export const suggestTrial = (
 };
 
 /**
- * Choose the best trial: the trial with the smallest posterior mean, not the smallest observed value, which may be
- * small because of noise.
+ * Choose the best trial: the trial with the smallest posterior mean. The smallest observed value may be small only
+ * because of noise.
  *
  * @throws ArgumentError under the conditions of `suggestTrial`, and if there are no trials.
  * @example

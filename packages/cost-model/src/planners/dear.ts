@@ -4,7 +4,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds, halfOf } from "../collective-model.ts";
 import { type CollectiveSpan, inTurn, type Timeline } from "../timeline.ts";
 
-/** Time models of both halves of an all-reduce, as functions of the size of the whole vector in bytes. */
+/** Time models of the two halves of an all-reduce, as functions of the full vector's bytes. */
 export interface HalvesModel {
   readonly reduceScatter: CollectiveModel;
   readonly allGather: CollectiveModel;
@@ -12,16 +12,15 @@ export interface HalvesModel {
 
 export interface DearTimelineOptions {
   /**
-   * When all-gathers are issued. "queued": all at the barrier, in the order of the forward pass. "one-ahead": each
-   * all-gather when the forward pass reaches the previous bucket, as in the released code; this is never faster.
-   * Default: "queued".
+   * Start of all-gathers. "queued": all all-gathers start at the barrier, in the order of the forward pass.
+   * "one-ahead": an all-gather starts when the forward pass reaches the previous bucket, as in the released code, which
+   * is never faster. Default: "queued".
    */
   readonly allGathers?: "queued" | "one-ahead";
 }
 
 /**
- * Returns the model of two halves that each take half of the time of an all-reduce.
- *
+ * Returns a model in which each half takes half the time of the all-reduce.
  * @example
  * ```ts
  * const { reduceScatter } = halvesOf({ startupSeconds: 2, secondsPerByte: 1e-3 });
@@ -34,9 +33,8 @@ export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
 });
 
 /**
- * Fill buckets in the order of the forward pass up to `bucketBytes`; a larger tensor has a bucket of its own. With this
- * order the bucket that the forward pass needs first is full, and the remaining tensors are in the bucket that it needs
- * last.
+ * Fill buckets in the order of the forward pass up to `bucketBytes`; a larger tensor gets a separate bucket. With this
+ * order, the forward pass needs full buckets first, and the bucket with the remaining tensors last.
  *
  * @returns the plan in ready order, starting with the last bucket of the forward pass.
  * @throws ArgumentError for a size that is not positive.
@@ -72,13 +70,14 @@ export const planDear = (profile: GradientProfile, bucketBytes: number): BucketP
  * Simulate DeAR: each bucket is reduce-scattered during the backward pass; after a barrier, buckets are all-gathered in
  * the order of the forward pass, and each tensor's forward computation waits for its bucket.
  *
- *     RS_start(k) = max(RS_end(k − 1), ready(k)),   B = max(t_b, RS_end of the last)
+ *     RS_start(k) = max(RS_end(k − 1), ready(k)),   B = max(t_b, RS_end of the last bucket)
  *     AG_start(first) = B,   AG_start(g + 1) = AG_end(g),   FF(g) starts at max(FF_end(g − 1), AG_end(g))
  *
- * T_iter ≥ max(t_f, all AG) + max(t_b, all RS). If T_RS + T_AG = T_AR and the all-gathers after the first are hidden by
- * the forward pass, DeAR is never slower than wait-free backpropagation with the same buckets. Without these conditions
- * DeAR may be slower: if the forward pass is too short, the all-gather half of an all-reduce is exposed, although the
- * backward pass could hide the whole all-reduce.
+ * B is the barrier, FF(g) the forward computation that needs bucket g, and t_f and t_b are the seconds of the forward
+ * and backward pass. An iteration takes T_iter ≥ max(t_f, all AG) + max(t_b, all RS). If T_RS + T_AG = T_AR and the
+ * all-gathers after the first are hidden by the forward pass, DeAR is never slower than wait-free backpropagation with
+ * the same buckets. Without these conditions DeAR may be slower: if the forward pass is too short, the all-gather half
+ * of an all-reduce is exposed, although the backward pass could hide the full all-reduce.
  *
  * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible values.
  *
@@ -105,7 +104,7 @@ export const dearTimeline = (
   const forwardTensors = profile.tensors
     .toReversed()
     .map(({ path, forwardSeconds = 0 }) => ({ bucket: bucketOfPath.get(path)!, forwardSeconds }));
-  // All-gathers of the buckets in the order in which the forward pass needs them.
+  // All-gathers of the buckets, in the order of the forward pass.
   const gathers: CollectiveSpan[] = [];
   const needed = [...new Set(forwardTensors.map(({ bucket }) => bucket))];
   const gather = (earliestSeconds: number): void => {

@@ -11,8 +11,8 @@ export interface ProfiledFactor {
   /** Number of floats to send: n(n + 1)/2 for a symmetric factor of n rows. */
   readonly elements: number;
   /**
-   * Seconds from the previous factor, or for the first factor from the start of the forward pass, until this factor is
-   * computed. Includes the passes and the computation of the factor.
+   * Seconds from the previous factor until this factor is computed; for the first factor, from the start of the forward
+   * pass. Includes the computation of the pass and of the factor.
    */
   readonly workSeconds: number;
 }

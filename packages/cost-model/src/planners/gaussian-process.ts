@@ -18,10 +18,11 @@ const matern = (a: Vector, b: Vector, length: number): number => {
   return (1 + scaled + scaled ** 2 / 3) * Math.exp(-scaled);
 };
 
-// Candidate length scales. Points are in the unit cube and values have standard deviation 1, so the same few candidates
-// suit every function.
+// Candidate length scales. They suit every function, because points are in the unit cube and values have standard
+// deviation 1.
 const lengths: Vector = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
-// Candidate fractions of noise in the variance. Never 0, because equal points would make the matrix singular.
+// Candidate noise variances, as fractions of the total variance. Never 0, because duplicate points would make the
+// matrix singular.
 const noises: Vector = [1e-6, 1e-4, 1e-2, 0.1, 0.5];
 
 /**
@@ -53,7 +54,7 @@ export const fitGaussianProcess = (points: readonly Vector[], values: Vector): (
     noises.map((noise) => {
       const lower = cholesky(points.map((a, i) => points.map((b, j) => matern(a, b, length) + (i === j ? noise : 0))));
       const whitened = solveLower(lower, standard);
-      // The prior acts like two additional values of deviation 1: without it, equal values would give a variance of 0.
+      // The prior adds two values of deviation 1. Without it, equal values would give a variance of 0.
       const variance = (dot(whitened, whitened) + 2) / (count + 2);
       const logDeterminant = 2 * lower.reduce((sum, row, i) => sum + Math.log(row[i]!), 0);
       const score = -((count + 2) * Math.log(variance) + logDeterminant) / 2 - penalty(length, noise);

@@ -4,18 +4,21 @@ import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts"
 
 export interface LagsOptions {
   /**
-   * Number of ranks that exchange a gradient, or a function that returns this number by path. With 1 rank the gradient
-   * is not sent.
+   * Number of ranks that exchange a gradient, or a function that returns this number by path. If the number is 1, the
+   * gradient is not sent.
    */
   readonly worldSize: number | ((path: string) => number);
-  /** Time model of the all-reduce of a dense gradient, as a function of the gradient's bytes. */
+  /** Time model of the dense all-reduce, as a function of the gradient's bytes. */
   readonly allReduce: CollectiveModel;
   /**
-   * Time model of the all-gather of all ranks' payloads, as a function of the bytes of the result: P times the bytes
-   * that a rank sends.
+   * Time model of all-gathering sparse payloads, as a function of the result's bytes: P times the bytes that a rank
+   * sends.
    */
   readonly allGather: CollectiveModel;
-  /** Returns the seconds to select the entries to send from a gradient of `numElements` elements. Default: 0. */
+  /**
+   * Function that returns the seconds to select the entries to send from a gradient of `numElements` elements. Default:
+   * 0.
+   */
   readonly selectionSeconds?: (numElements: number) => number;
   /** ρ_min, minimum density. Default: 0.001, the published value. */
   readonly minDensity?: number;
@@ -31,13 +34,13 @@ export interface TensorDensity {
 }
 
 /**
- * Choose a density for each gradient such that its exchange is hidden by the backward computation of the next gradient
+ * Choose a density ρ for each gradient such that the backward computation of the next gradient hides its exchange
  * (LAGS-SGD): the largest
  *
  *     ρ ≤ 1  with  t_select + T_all-gather(P · 8 · ρn) ≤ t_b(next),   otherwise ρ_min
  *
- * The density is 1 (dense) if the dense exchange is also hidden, or takes no longer than the exchange with ρ_min, so
- * small tensors are not compressed without a gain. Nothing hides the exchange of the last gradient. A tensor sends at
+ * The density is 1 (dense) if the dense exchange is hidden, or takes no longer than the exchange with ρ_min. So small
+ * tensors are compressed only if this saves time. Nothing hides the exchange of the last gradient. A tensor sends at
  * least one entry. A tensor on a single rank is dense, and its backward computation also hides the exchange of other
  * tensors.
  *
@@ -71,7 +74,10 @@ export const planLags = (
     throw new ArgumentError(`planLags: minDensity is ${minDensity}, but must be in (0, 1]; use a share such as 0.001`);
   if (!(entryBytes > 0))
     throw new ArgumentError(`planLags: entryBytes is ${entryBytes}, but must be above 0; use 8 for value and index`);
-  /** Seconds of backward computation that hide the exchange of each tensor: up to the next tensor that is sent. */
+  /**
+   * Seconds of backward computation that can hide each tensor's exchange: until the gradient of the next tensor to send
+   * is ready.
+   */
   const budgets: number[] = [];
   let hidden = 0;
   for (const [i, { path, backwardSeconds }] of [...profile.tensors.entries()].reverse()) {

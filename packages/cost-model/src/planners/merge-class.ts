@@ -1,6 +1,6 @@
 import type { ProfiledTensor } from "../gradient-profile.ts";
 
-/** Returns the merge class of a gradient, by path. Only gradients of one class may share a message. */
+/** Function that returns the merge class of a gradient, by path. Only gradients of one class may share a message. */
 export type MergeClass = (path: string) => string;
 
 /** Constraints on merging gradients. */

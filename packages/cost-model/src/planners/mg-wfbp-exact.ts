@@ -3,7 +3,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
 
-/** Gradients of consecutive tensors that are sent together. */
+/** Total bytes and ready time of gradients that are sent together. */
 interface Message {
   bytes: number;
   readonly readySeconds: number;
@@ -13,10 +13,11 @@ interface Message {
  * Merge gradients so that the last all-reduce ends as early as possible if each bucket contains consecutive tensors.
  * With tensors 1 … L in ready order and their cumulative bytes S:
  *
- *     E(0) = 0,   E(j) = min over i < j of max(E(i), ready(j)) + T(S(j) − S(i)),   E(L) is the end of the last
+ *     E(0) = 0,   E(j) = min over i < j of max(E(i), ready(j)) + T(S(j) − S(i))
  *
- * The result is optimal for every T, not only for a + b · M, because an earlier end of a prefix never delays the
- * remaining collectives. If two plans end at the same time at a tensor, the plan with the larger last bucket is chosen.
+ * E(j) is the time when tensors 1 … j are all-reduced, and T(M) is the time of an all-reduce of M bytes. The result is
+ * optimal for every T, not only for a + b · M, because an earlier end of a prefix never delays the remaining
+ * collectives. Among plans with equal E(j), the plan with the larger last bucket is chosen.
  *
  * With merge classes (`apart`), a group of consecutive tensors is sent as one message per class, in the order in which
  * the last gradient of each message is ready.
@@ -47,9 +48,9 @@ export const planMgWfbpOptimal = (
   const begins: number[] = [0];
   for (let j = 1; j <= tensors.length; j++) {
     ends[j] = Infinity;
-    /** Messages by merge class; the message that is ready last comes first. */
+    /** Messages by merge class, in descending order of their ready times. */
     const messages = new Map<string, Message>();
-    // Extends the range from its last tensor towards earlier tensors, so that the bytes can be accumulated.
+    // Extends the range from its last tensor towards earlier tensors, so that bytes can be accumulated.
     for (let i = j - 1; i >= 0; i--) {
       const { path, bytes } = tensors[i]!;
       const mergeClass = apart(path);

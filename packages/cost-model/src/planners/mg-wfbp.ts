@@ -9,13 +9,13 @@ import { type MergeOptions, oneMergeClass } from "./merge-class.ts";
  *
  *     start = max(end of the previous bucket, ready(l)),   merge l + 1 if ready(l + 1) − start < a
  *
- * The released code also requires that the bucket is still in transit when the tensor is ready, ready(l + 1) < start +
- * T; this follows from T ≥ a.
+ * The released code also requires that the bucket is still in transit when the tensor is ready: ready(l + 1) < start +
+ * T. Because T ≥ a, this condition follows from the rule above.
  *
  * For comparison only: `planMgWfbpOptimal` is never slower than this rule, and sometimes faster (t_b 1, 1, 2, sizes 1,
  * a = 2, b = 1: 9 instead of 8).
  *
- * With merge classes (`apart`), each class has its own open bucket, to which the next tensor of the class is added.
+ * With merge classes (`apart`), each class has a separate open bucket.
  *
  * Cost: O(tensors).
  *

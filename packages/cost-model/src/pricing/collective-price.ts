@@ -28,8 +28,8 @@ export interface CollectivePrice {
  * Function that returns the price of a collective in one group. `bytes` is S in docs/algorithms.md: the larger of
  * operand and result.
  *
- * @param isRagged Whether the number of rows is known only at run time. The price assumes the maximum number of rows.
- * Default: false.
+ * @param isRagged Whether the number of rows is known only at run time. If true, the price assumes the maximum number
+ * of rows. Default: false.
  */
 export type CollectivePricer = (kind: CollectiveKind, bytes: number, isRagged?: boolean) => CollectivePrice;
 

@@ -13,7 +13,7 @@ export interface Efficiency {
 /** Returns log2 of an amount. An amount of 0 is treated as 1, because kernels that only move data have no flops. */
 const log2 = (amount: number): number => Math.log2(Math.max(1, amount));
 
-/** Returns the distance between two amounts of work, in doublings of flops and of bytes. */
+/** Returns the distance between two amounts of work, in doublings of flops and bytes. */
 export const workDistance = (a: Work, b: Work): number =>
   Math.hypot(log2(a.flops) - log2(b.flops), log2(a.bytes) - log2(b.bytes));
 
@@ -21,7 +21,7 @@ export const workDistance = (a: Work, b: Work): number =>
 const sameSize = 0.5;
 /**
  * Maximum distance of measured sizes to use for interpolation, in doublings. Kernels with more than 16 times the work
- * use other caches.
+ * use other cache levels.
  */
 const farthest = 4;
 /** Maximum number of measured sizes to interpolate between. */
@@ -31,9 +31,9 @@ const nearest = 4;
 export type EfficiencyLookup = (operator: string, work: Work) => Efficiency;
 
 /**
- * Build a function that looks up efficiencies of a device: the measured value at the requested size; if there is none,
- * an interpolation between nearby sizes on a logarithmic scale, weighted by 1 / distance² in doublings of flops and
- * bytes; if there are no nearby sizes, the device's assumed efficiency.
+ * Build a function that looks up efficiencies of a device. The function returns the measured value at the requested
+ * size. If there is none, it interpolates between nearby sizes on a logarithmic scale, weighted by 1 / distance² in
+ * doublings of flops and bytes. If there are no nearby sizes, it returns the device's assumed efficiency.
  *
  * Cost: O(sizes measured for the operator) per lookup.
  * @example

@@ -2,7 +2,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { StepProgram } from "./step-program.ts";
 
 /**
- * Steps of the exchange of one bucket, as indices into the program: kernels that pack and encode, one message, kernels
+ * Steps of a bucket's exchange, as indices into the program: kernels that pack and encode, one message, and kernels
  * that decode.
  */
 export interface ExchangeSteps {
@@ -16,8 +16,7 @@ export interface ExchangeSteps {
 const exchangeScope = /^exchange-(\d+)(?:\/|$)/;
 
 /**
- * Returns the number of the bucket whose exchange has this scope; undefined for other scopes.
- *
+ * Returns the number of the bucket to whose exchange a scope belongs; undefined for other scopes.
  * @example
  * ```ts
  * console.log(bucketOfScope("exchange-3")); // 3
@@ -29,8 +28,8 @@ export const bucketOfScope = (scope: string): number | undefined => {
 };
 
 /**
- * Returns the indices of the exchange steps of each bucket, by bucket. Buckets without messages, whose gradients are on
- * one rank only, are left out.
+ * Returns the step indices of each bucket's exchange, by bucket. Buckets without messages, whose gradients are on one
+ * rank only, are left out.
  */
 export const stepsByBucket = (program: StepProgram): ReadonlyMap<number, readonly number[]> => {
   const stepIndices = new Map<number, number[]>();

@@ -17,8 +17,8 @@ const mergeKernels = (a: KernelStep, b: KernelStep): KernelStep => ({
 
 /**
  * Merge consecutive kernels into one step, except the kernels of exchanges, which planners may move. The number of
- * events in a simulation is then proportional to the number of messages, which makes it fast to compare many exchanges
- * of the same gradients. Times do not change, except for rounding.
+ * simulated events is then proportional to the number of messages, so that comparing many exchanges is fast. Times do
+ * not change, except for rounding.
  *
  * Cost: O(nodes).
  * @example

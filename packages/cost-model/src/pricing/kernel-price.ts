@@ -44,8 +44,8 @@ export const kernelPricer = (device: ComputeDevice): KernelPricer => {
 };
 
 /**
- * Operand types that are narrower than f32 and kept in products. Types of indices and masks are not listed, because
- * these are never multiplied.
+ * Operand types of matrix products that are narrower than f32. Index and mask types are not listed, because they are
+ * never multiplied.
  */
 const computeTypes: { readonly [dtype in DType]?: ComputeType } = { f16: "f16", bf16: "bf16" };
 
@@ -56,8 +56,7 @@ export const computeTypeOf = (graph: Graph, node: Node): ComputeType => {
 };
 
 /**
- * Returns the work of one node by the cost rule of its operator: every operand and result goes through memory one time.
- *
+ * Returns the work of one node by the cost rule of its operator: every operand and result passes through memory once.
  * @example
  * ```ts
  * const { graph } = trace((x: Tensor) => square(x), [{ dtype: "f32", shape: [1024] }]);

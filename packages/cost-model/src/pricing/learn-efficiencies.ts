@@ -12,22 +12,22 @@ export interface KernelSample extends Work {
 }
 
 /**
- * Returns an amount in half doublings, rounded. Amounts of work with equal results count as the same size, as in the
+ * Returns log2 of an amount in half doublings, rounded. Amounts with equal results count as the same size, as in the
  * efficiency lookup.
  */
 const halfDoublings = (amount: number): number => Math.round(2 * Math.log2(Math.max(1, amount)));
 
 /**
  * Minimum fraction of a kernel's measured time that is treated as work. Prevents a division by zero for kernels that
- * take no longer than a launch.
+ * take no longer than their launch.
  */
 const minWorkingShare = 0.1;
 
 /**
  * Learn the efficiency of each operator on a device from measured kernels. Samples of one operator and one size become
- * one row: the geometric mean of roofline / (seconds − launch), and half of its 95 % confidence interval from the
- * standard deviation of the logarithms. The interval uses the normal distribution, so it is accurate for many samples
- * only.
+ * one row: the geometric mean of roofline / (seconds − launch), and half of its 95 % confidence interval. The interval
+ * follows from the standard deviation of the logarithms and a normal distribution, so it is accurate only for many
+ * samples.
  *
  * Cost: O(samples).
  *

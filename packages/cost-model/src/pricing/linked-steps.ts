@@ -8,7 +8,7 @@ export interface FreeWait {
   readonly of: StartStep;
 }
 
-/** A step of a program under construction. A wait refers to its start as an object. */
+/** A step of a program under construction, in which a wait refers to its start as an object. */
 export type FreeStep = KernelStep | StartStep | FreeWait;
 
 /** Convert the steps of a program to steps whose waits refer to their starts as objects. */

@@ -12,8 +12,8 @@ export interface Overlap {
 }
 
 /**
- * Returns the collectives of a step with kernels between their start and their wait. Other collectives do not slow down
- * computation, and are not slowed down by it. Cost: O(steps).
+ * Returns the collectives of a step with kernels between their start and their wait. Other collectives and the
+ * computation do not slow down each other. Cost: O(steps).
  */
 export const overlapsOf = (program: StepProgram): Overlap[] => {
   let computed = 0;
@@ -28,7 +28,7 @@ export const overlapsOf = (program: StepProgram): Overlap[] => {
   });
 };
 
-/** Returns for each step whether it is a kernel that runs during a collective. Cost: O(steps). */
+/** Whether each step is a kernel that runs during a collective, by step. Cost: O(steps). */
 export const kernelsDuringCollectives = (program: StepProgram): readonly boolean[] => {
   const changes = new Int32Array(program.length + 1);
   for (const { start, wait } of overlapsOf(program)) {

@@ -8,17 +8,20 @@ import { type KernelStep, type PreparedGraph, type StepHardware, stepProgram } f
 /** Steps that exchange the gradients of one bucket, priced without the other buckets. */
 export interface PricedExchange {
   /**
-   * Rounds of messages. Each round contains waits and kernels, followed by the starts of one or more messages. The
-   * first round has no waits.
+   * Rounds of messages. Each round contains waits and kernels, then the starts of one or more messages. The first round
+   * has no waits.
    */
   readonly rounds: readonly (readonly FreeStep[])[];
-  /** Kernels that do not depend on messages, such as those that store residuals. */
+  /** Kernels that do not depend on messages, such as kernels that store residuals. */
   readonly independent: readonly FreeStep[];
-  /** Waits for the last messages, and the kernels that decode these messages. */
+  /** Waits for the last messages, and kernels that decode these messages. */
   readonly after: readonly FreeStep[];
 }
 
-/** Returns a kernel without the addition of the mean to another tensor; undefined if the kernel does nothing else. */
+/**
+ * Returns a kernel's step without the work of adding the mean to another tensor; undefined if the kernel does nothing
+ * else.
+ */
 const withoutAddition = (step: KernelStep, elements: number, price: KernelPricer): KernelStep | undefined => {
   const adding: Work = { flops: elements, bytes: 12 * elements };
   const rest: Work = {
@@ -29,9 +32,9 @@ const withoutAddition = (step: KernelStep, elements: number, price: KernelPricer
 };
 
 /**
- * Price the exchange of one bucket, which is traced without the other buckets.
+ * Price the exchange of one bucket that is traced separately.
  *
- * @param prepared Graph whose first output is another tensor plus the mean gradient, f32. The addition stands for the
+ * @param prepared Graph whose first output is another tensor plus the mean gradient, f32. The addition represents the
  * kernel that reads the mean in a real step, because backends fuse the exchange with this kernel if possible. The price
  * does not include the addition.
  * @throws InvariantError for a graph without messages.
@@ -59,10 +62,7 @@ export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware):
   return { rounds, independent: rest.slice(0, firstWait), after: rest.slice(firstWait) };
 };
 
-/**
- * Copy an exchange for one of several buckets. The copy has its own starts, and its names contain the number of the
- * bucket.
- */
+/** Copy an exchange for use with another bucket. The copy has new starts, and its names contain the bucket's number. */
 export const exchangeOfBucket = (
   { rounds, independent, after }: PricedExchange,
   bucket: number,

@@ -6,7 +6,7 @@ import { type FreeStep, freeSteps, linkedSteps } from "./linked-steps.ts";
 import { mergeByIndex } from "./rebucket.ts";
 import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-program.ts";
 
-/** One half of the exchange of a bucket, as indices into the program: kernels, one message, kernels. */
+/** One half of a bucket's exchange, as indices into the program: kernels before, one message, and kernels after. */
 interface Half {
   readonly before: readonly number[];
   readonly start: number;
@@ -15,8 +15,8 @@ interface Half {
 }
 
 /**
- * Both halves of a bucket's exchange in one step: the second half of the previous step's exchange, at the start of the
- * step, and the first half of this step's exchange.
+ * Both halves of a bucket's exchange in one step. At the start of a step, `gather` ends the previous exchange. Later in
+ * the step, `scatter` begins the next exchange.
  */
 interface Halves {
   readonly gather: Half;
@@ -43,8 +43,8 @@ const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly numb
       `bucket ${bucket} is exchanged by ${starts.length} collectives, but a step in halves has two per bucket; price this compression separately for each plan`,
     );
   const kernels = own.filter((index) => program[index]!.kind === "kernel");
-  // Kernels directly before the second message pack its data. Kernels between the first message's wait and the packing
-  // kernels unpack the first message.
+  // Kernels directly before the second message pack its data. The kernels before them, after the first message's wait,
+  // unpack the first message.
   let packs = second;
   while (kernels.includes(packs - 1)) packs--;
   return {
@@ -77,11 +77,10 @@ export interface HalvesRebucketing {
 
 /**
  * Convert a priced step like `rebucket`, for gradients exchanged in halves (DeAR): each group is reduce-scattered when
- * its last gradient is ready, and gathered at the start of the next step, in the order in which the forward pass first
- * needs one of its tensors.
+ * its last gradient is ready, and all-gathered at the start of the next step. All-gathers are ordered by the forward
+ * pass's first use of a tensor of the group.
  *
- * Not modeled: the shards of a group are padded as a whole instead of per tensor, a difference of fewer than P elements
- * per tensor.
+ * Not modeled: a group is padded once instead of once per tensor, a difference of fewer than P elements per tensor.
  *
  * Cost: O(nodes).
  *
@@ -106,8 +105,8 @@ export const rebucketHalves = (
       priceKernel,
     );
   /**
-   * Inserts one merged half in place of the halves of several buckets.
-   * @param startAt Chooses the position of the merged message: the first or the last position of the messages to merge.
+   * Replaces the halves of several buckets by one merged half.
+   * @param startAt Function that returns the index of the merged message, given the indices of the messages to merge.
    */
   const insertHalf = (halves: readonly Half[], startAt: (...indices: number[]) => number): void => {
     const starts = halves.map(({ start }) => program[start] as StartStep);

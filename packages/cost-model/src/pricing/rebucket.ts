@@ -6,7 +6,7 @@ import { type FreeStep, freeSteps, linkedSteps } from "./linked-steps.ts";
 import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-program.ts";
 
 /**
- * Merge kernels that do the same work on parts of a tensor. The merged kernel has the sum of their work, and one
+ * Merge kernels that do the same work on different parts of a tensor. The merged kernel has their total work, and one
  * launch.
  */
 const mergedKernel = (kernels: readonly KernelStep[], price: KernelPricer): KernelStep => {
@@ -52,10 +52,10 @@ export interface Rebucketing {
 
 /**
  * Convert a step that exchanges each tensor separately during computation into a step that exchanges groups of tensors.
- * Each group is packed and sent when its last gradient is ready, and the step waits for the group when the first result
- * of the group is needed. The kernels of a group are priced as one kernel with the sum of their work. Without overlap,
- * messages follow one another after all gradients are ready, and the step waits for each of its other collectives
- * directly after its start.
+ * Each group is packed and sent when its last gradient is ready. The step waits for the group when its first result is
+ * needed. The kernels of a group are priced as one kernel with their total work. Without overlap, messages follow one
+ * another after all gradients are ready, and the step waits for every collective other than an exchange directly after
+ * its start.
  *
  * Not modeled: copies into a bucket, which backends avoid by storing gradients contiguously.
  *
@@ -75,7 +75,7 @@ export const rebucket = (
   const removed = new Set(
     [...exchanges.values()].flatMap(({ encode, start, wait, decode }) => [...encode, start, wait, ...decode]),
   );
-  /** Steps to insert at an index: before the step with this index, or in place of it if it is removed. */
+  /** Steps to insert at an index: before the step with this index, or instead of this step if it is removed. */
   const inserted = new Map<number, FreeStep[]>();
   const insert = (index: number, added: readonly FreeStep[]): void => {
     const existing = inserted.get(index);
@@ -125,8 +125,8 @@ export const rebucket = (
 };
 
 /**
- * Move the waits for a step's other collectives directly after the starts of these collectives.
- * @returns the original indices of these waits.
+ * Moves each wait that is not in `removed` to directly after the start of its collective.
+ * @returns the original indices of the moved waits.
  */
 export const moveWaitsToStarts = (
   steps: readonly FreeStep[],

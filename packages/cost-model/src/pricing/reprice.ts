@@ -3,7 +3,7 @@ import type { StepProgram } from "./step-program.ts";
 
 /**
  * Price the collectives of a step again for another number of ranks or other links. The prices of kernels do not
- * change, so the result is valid only if the ranks' computation does not depend on the group, as for a dense exchange
+ * change. So the result is valid only if a rank's computation does not depend on the group, as for a dense exchange
  * with the same batch per rank.
  *
  * @param collectives Pricers of collectives, by axis; must contain all axes of the step.

@@ -47,8 +47,7 @@ export interface WaitStep extends StepBase {
 }
 
 /**
- * Returns whether a step is the start of a collective.
- *
+ * Whether a step is the start of a collective.
  * @example
  * ```ts
  * const { graph } = trace((x: Tensor) => sum(square(x)), [{ dtype: "f32", shape: [1024] }]);
@@ -61,10 +60,10 @@ export const isStart = (step: StepProgram[number]): step is StartStep => step.ki
 /** Steps of a rank in one training step, in the order in which a backend runs the graph, each with its price. */
 export type StepProgram = readonly (KernelStep | StartStep | WaitStep)[];
 
-/** A graph after the passes of a backend, with the set of nodes that cost nothing. */
+/** A graph after a backend's passes, with the set of nodes that cost nothing. */
 export interface PreparedGraph {
   readonly graph: Graph;
-  /** Ids of nodes whose results need no computation or copy: `MemoryPlan.settled`. */
+  /** Ids of nodes that need no computation and no copy: `MemoryPlan.settled`. */
   readonly settled: ReadonlySet<number>;
 }
 
@@ -76,8 +75,7 @@ export interface StepHardware {
 }
 
 /**
- * Returns whether a node of a prepared graph runs a kernel.
- *
+ * Whether a node of a prepared graph runs a kernel.
  * @example
  * ```ts
  * const { graph } = trace((x: Tensor) => square(x), [{ dtype: "f32", shape: [1024] }]);
@@ -89,8 +87,8 @@ export const isKernel = ({ settled }: PreparedGraph, node: Node): boolean =>
   roleOf(node) === undefined && !settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0);
 
 /**
- * Price a prepared graph node by node, in its order. Views that the memory plan resolves are left out, the bytes of a
- * fused node are counted only once, and collectives are priced with the schedules that would be chosen.
+ * Price a prepared graph node by node, in its order. Views that the memory plan resolves are left out. The bytes of a
+ * fused node are counted only once. Collectives are priced with the algorithms that a run would choose.
  *
  * @throws InvariantError for an axis without links, or a wait without a start.
  * @example

@@ -16,7 +16,7 @@ const noOverheads: Overheads = {
 /**
  * Computes the relative slowdown of each kernel by concurrent collectives, by index. The cost of a collective's bytes
  * is distributed evenly over the kernels between its start and its wait, and does not exceed the time of these kernels.
- * The slowdown by overlap is added only once if several collectives overlap with a kernel.
+ * `overlapSlowdown` is added only once, even if several collectives overlap with a kernel.
  */
 const slowdowns = (
   program: StepProgram,

@@ -5,8 +5,8 @@ import { type PartitionPlan, priorityTimeline } from "./priority-timeline.ts";
 import { kibibytes } from "../units.ts";
 
 /**
- * Divide every gradient into partitions of at most `partitionBytes`, where the last partition of a tensor may be
- * smaller. Tensors that the next forward pass needs first have the highest priority.
+ * Divide every gradient into partitions of `partitionBytes`; the last partition of a tensor may be smaller. Tensors
+ * that the next forward pass needs first have the highest priority.
  *
  * @param partitionBytes Size of a partition; must be a multiple of the element size, so that no element is divided.
  * Infinity: one partition per tensor.
@@ -27,19 +27,19 @@ export const partitionsOfSize = (profile: GradientProfile, partitionBytes: numbe
 
 export interface ByteSchedulerOptions {
   /**
-   * Partition sizes to try in addition to whole tensors. Default: powers of two from 64 KiB to the size of the largest
-   * tensor.
+   * Partition sizes to try in addition to unpartitioned tensors. Default: powers of two from 64 KiB to the size of the
+   * largest tensor.
    */
   readonly partitionBytes?: readonly number[];
 }
 
 /**
  * Choose the size of gradient partitions with priorities (ByteScheduler): the size with the shortest iteration in
- * `priorityTimeline`; among equal iterations, the larger size. With small partitions, gradients that the forward pass
- * needs first can overtake sooner, but each partition costs a start-up.
+ * `priorityTimeline`, or the largest such size. With small partitions, urgent gradients, which the forward pass needs
+ * first, wait less for other gradients, but each partition costs a start-up.
  *
- * Only for simulations; jobs cannot run such a plan. In this project a training step ends when all its gradients have
- * arrived, because a gradient that is not finite stops the step, so overtaking cannot make the next forward pass start
+ * Only for simulations; jobs cannot run such a plan. In this project, a step ends when all its gradients have been
+ * received, because a gradient that is not finite stops the step. So priorities cannot make the next forward pass start
  * earlier. The option `overlap: dear` overlaps half of each exchange with the forward pass.
  *
  * Cost: O(sizes · tensors · partitions).
@@ -53,8 +53,7 @@ export interface ByteSchedulerOptions {
  * const model = { startupSeconds: 0.1, secondsPerByte: 1e-3 };
  * console.log(planByteScheduler({ tensors }, model, { partitionBytes: [2_000] }).length); // 4
  * ```
- * Source: Peng et al. 2019, SOSP (ByteScheduler), which tunes the size by measured iterations: `suggestTrial` does
- * that.
+ * Source: Peng et al. 2019, SOSP (ByteScheduler), which tunes the size by measured iterations, as with `suggestTrial`.
  */
 export const planByteScheduler = (
   profile: GradientProfile,

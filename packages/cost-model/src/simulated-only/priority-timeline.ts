@@ -3,24 +3,18 @@ import { backwardSeconds, checkProfile, type GradientProfile, readySeconds } fro
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 import type { CollectiveSpan, Timeline } from "../timeline.ts";
 
-/** A part of one tensor's gradient that is sent as a separate message. */
+/** Part of a tensor's gradient that is sent as a separate message. */
 export interface Partition {
   readonly path: string;
   readonly bytes: number;
-  /**
-   * Among ready partitions, the partition with the smallest number is sent first; equal numbers in the order of the
-   * plan.
-   */
+  /** Send order among ready partitions: smallest number first; equal numbers in the order of the plan. */
   readonly priority: number;
 }
 
 /** Partitions of gradients with priorities. Plain data; all ranks must use the same plan. */
 export type PartitionPlan = readonly Partition[];
 
-/**
- * Check that the partitions of each tensor add up to the tensor's bytes.
- * @throws ArgumentError if they do not.
- */
+/** Check that the partitions of each tensor add up to the tensor's bytes. @throws ArgumentError for other sums. */
 const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): void => {
   const remaining = new Map(tensors.map(({ path, bytes }) => [path, bytes]));
   for (const { path, bytes } of plan) {
@@ -40,11 +34,11 @@ const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): voi
 };
 
 /**
- * Simulate partitions with priorities. The network carries one partition at a time, without preemption, and then the
- * ready partition with the smallest priority number. There is no barrier: the forward pass begins when the backward
- * pass ends, and each tensor's forward computation waits only for its own partitions.
+ * Simulate partitions with priorities. The network sends one partition at a time, without preemption. The next
+ * partition is the ready partition with the smallest priority number. There is no barrier: the forward pass begins when
+ * the backward pass ends, and each tensor's forward computation waits only for the partitions of this tensor.
  *
- * `bucket` of the spans is the partition's index in the plan.
+ * In the spans, `bucket` is the partition's index in the plan.
  *
  * Cost: O(tensors · partitions).
  *

@@ -14,7 +14,7 @@ const checkSeconds = (rank: number, label: string, figures: { readonly [name: st
 
 /**
  * Check that tasks depend only on earlier tasks, and that a wait precedes every use of a collective's result. @throws
- * ArgumentError if not.
+ * ArgumentError for other dependencies.
  */
 const checkProgram = (program: Program, rank: number): void => {
   const waited = new Set(program.flatMap((task) => (task.kind === "wait" && task.previous !== true ? [task.for] : [])));
@@ -81,7 +81,7 @@ const checkParts = (name: string, parts: readonly (readonly number[])[], numRank
   return ranks;
 };
 
-/** Returns the properties of a collective that must be equal on all members, as text. */
+/** Describes the properties of a collective that must be equal on all members. */
 const describeCollective = ({ collective, bytes, phases, priority = 0 }: CollectiveTask): string =>
   `${collective} of ${bytes} bytes over [${phases.map(({ stream }) => stream).join(", ")}] with priority ${priority}`;
 

@@ -9,7 +9,7 @@ export interface PhaseTimes {
   endSeconds: number;
 }
 
-/** One collective of one group in one step, which all members of the group start. */
+/** A collective of one group in one step. All members of the group start it. */
 export interface CollectiveInstance extends Flow<number> {
   readonly groupClass: number;
   readonly group: GroupClass;
@@ -23,7 +23,7 @@ export interface CollectiveInstance extends Flow<number> {
    * depends on.
    */
   missing: number;
-  /** Time of the latest of these events so far, in seconds. */
+  /** Time of the latest event that `missing` no longer counts, in seconds. */
   readySeconds: number;
   isReady: boolean;
   /** Whether all earlier collectives in the group's lane allow this collective to begin. */
@@ -32,7 +32,7 @@ export interface CollectiveInstance extends Flow<number> {
   readonly numBusy: number[];
   /** Seconds of each phase on the slowest member. Set when the collective is ready. */
   seconds: readonly { readonly startup: number; readonly transfer: number }[];
-  /** Times of the phases that have begun. `donePhases` of these phases have ended. */
+  /** Times of the phases that have begun. The first `donePhases` of them have ended. */
   readonly phases: PhaseTimes[];
   donePhases: number;
   /** Time when the collective ended, in seconds. Undefined until then. */

@@ -7,7 +7,7 @@ export interface JitterOptions {
   readonly seed: number;
   /** Coefficient of variation (standard deviation divided by mean) of each computation. Default: 0. */
   readonly computeVariation?: number | undefined;
-  /** Coefficient of variation of the total computation of a rank per step. Default: 0. */
+  /** Coefficient of variation of a rank's total computation per step. Default: 0. */
   readonly stepVariation?: number | undefined;
   /**
    * Coefficient of variation of each member's time in a collective. The collective ends with its slowest member.
@@ -21,25 +21,25 @@ export interface JitterOptions {
   readonly stragglers?: { readonly share: number; readonly factor: number } | undefined;
 }
 
-/** Functions that return the factors of times, drawn from rank, step and task only. */
+/** Functions that return random factors for times, drawn from rank, step and task only. */
 export interface Jitter {
   readonly computeFactor: (rank: number, step: number, task: number) => number;
   readonly communicationFactor: (rank: number, step: number, task: number) => number;
-  /** Returns the part of `computeFactor` that is due to stragglers. */
+  /** Returns the straggler factor of a rank, which `computeFactor` includes; 1 for other ranks. */
   readonly rankFactor: (rank: number) => number;
-  /** Whether all ranks with equal `rankFactor` have the same random factors. */
+  /** Whether ranks with equal `rankFactor` have equal factors for all tasks. */
   readonly sameOnRanks: boolean;
 }
 
-/** Constants that separate the random numbers of different purposes; folded into the key of the seed or of a step. */
+/** Constants that separate random numbers for different purposes; folded into the key of the seed or of a step. */
 const purposes = { computation: 0, communication: 1, stragglers: 2, steps: 3 } as const;
 
 const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
 
 /**
- * Build a source of random variation. Factors are log-normal with mean 1: exp(σz − σ²/2), σ² = ln(1 + c²) for a
- * coefficient of variation c and standard normal z, because, like measured times, they are never negative and have a
- * longer tail towards large values.
+ * Build a source of random variation. Factors are log-normal with mean 1: exp(σz − σ²/2) with σ² = ln(1 + c²),
+ * coefficient of variation c and standard normal z. Like measured times, log-normal factors are never negative and have
+ * a longer tail towards large values.
  *
  * @throws ArgumentError for a seed, variation, share or factor out of range.
  * @example

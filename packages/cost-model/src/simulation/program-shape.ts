@@ -7,20 +7,20 @@ export interface QueuedPhase {
   readonly phase: number;
 }
 
-/** Indices of the collectives of a program, and the queues of their phases. */
+/** A program's collectives, and the queues of their phases. */
 export interface ProgramShape {
   /** Task indices of the collectives. */
   readonly tasks: readonly number[];
   /** Index of each task among the program's collectives, by task; −1 for tasks that are not collectives. */
   readonly numbers: Int32Array;
-  /** Collectives of each axis, as indices among the program's collectives. */
+  /** Collectives by axis, as indices among the program's collectives. */
   readonly along: ReadonlyMap<string, readonly number[]>;
   /**
    * Queues of phases. A queue contains the phases on one stream and lane of the rank, in the order in which the program
    * starts them.
    */
   readonly queues: readonly (readonly QueuedPhase[])[];
-  /** Index of the queue of a phase, by collective and phase. */
+  /** Queue index of each phase, by collective and phase. */
   readonly queueOf: readonly (readonly number[])[];
 }
 

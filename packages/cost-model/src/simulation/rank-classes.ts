@@ -4,28 +4,28 @@ import type { SimulatedWorld } from "./task.ts";
 /** Class of ranks that behave identically at identical times. One rank represents the class in the simulation. */
 export interface RankClass {
   readonly rank: number;
-  /** Index of the class of the rank's group, by axis. */
+  /** Class index of the rank's group, by axis. */
   readonly groupOf: ReadonlyMap<string, number>;
 }
 
 /** Class of groups that behave identically at identical times. */
 export interface GroupClass {
   readonly axis: string;
-  /** Ranks of the group that represents the class. */
+  /** Ranks of the representative group. */
   readonly ranks: readonly number[];
   readonly numGroups: number;
-  /** Indices of the classes of the group's ranks, without duplicates. */
+  /** Class indices of the group's ranks, without duplicates. */
   readonly members: readonly number[];
   /**
-   * Indices of the classes of the group's hosts (`link`), without duplicates, each with the number of groups of this
-   * class on such a host (`flows`).
+   * Classes of the group's hosts, without duplicates. `link`: index of the host class. `flows`: number of groups of
+   * this group class on one such host.
    */
   readonly hosts: readonly { readonly link: number; readonly flows: number }[];
 }
 
 /** A world reduced to one representative rank, group and host per class. */
 export interface WorldClasses {
-  /** Index of the class of each rank. */
+  /** Class index of each rank. */
   readonly classOf: readonly number[];
   readonly ranks: readonly RankClass[];
   readonly groups: readonly GroupClass[];
@@ -43,14 +43,14 @@ const numbered = (keys: readonly string[]): number[] => {
 };
 
 /**
- * Maximum number of refinement rounds; then every rank becomes its own class. In a chain of ranks that differ by their
- * distance from one end of the chain, each round would separate only one more rank.
+ * Maximum number of refinement rounds. After these rounds, every rank becomes a separate class. For example, in a long
+ * chain of ranks, each round may find only one new class.
  */
 const maxRounds = 16;
 
 const countOf = (colors: readonly number[]): number => new Set(colors).size;
 
-/** Returns the number of occurrences of each color as text, in the order of colors. */
+/** Returns the counts of all colors as text, in the order of the colors. */
 const tally = (colors: Iterable<number>): string => {
   const counts = new Map<number, number>();
   for (const color of colors) counts.set(color, (counts.get(color) ?? 0) + 1);
@@ -61,13 +61,13 @@ const tally = (colors: Iterable<number>): string => {
 };
 
 /**
- * Find ranks that must behave identically at identical times, by refining classes until they are stable. Ranks of a
- * class have equal programs (and equal `marks`), their groups along each axis contain the same number of ranks of each
- * class, and their hosts contain the same numbers of ranks and of groups of each class.
+ * Find ranks that must behave identically at identical times, by refining classes until they are stable. Ranks in one
+ * class have equal programs and equal `marks`. Along each axis, their groups have the same number of ranks per class.
+ * Their hosts have the same number of ranks and groups per class.
  *
- * Correctness: the times of a rank follow from its program and the ends of its collectives; the times of a collective
- * follow from the starts by its members, the queues of their streams, and the number of flows on its hosts. If all
- * ranks of each class agree up to some time, they also agree on the next event.
+ * Correctness: the times of a rank follow from its program and the ends of its collectives. The times of a collective
+ * follow from its start on each member, the members' stream queues, and the number of flows on its hosts. If the ranks
+ * of each class have equal times so far, they also have the same next event.
  *
  * Cost: O(ranks · axes) per round; usually one or two rounds, at most `maxRounds`.
  *
@@ -100,7 +100,7 @@ export const rankClasses = (world: SimulatedWorld, marks?: readonly number[]): W
           `${tally(ranks.map((rank) => before[rank]!))} ${tally([...groupsOn[host]!].map((group) => groupColors[group]!))}`,
       ),
     );
-    // New color of a rank: colors of its groups along all axes, in the order of the axes, and of its host.
+    // New color of a rank: its groups' colors, in the order of the axes, and its host's color.
     classOfRank = numbered(
       before.map(
         (color, rank) =>

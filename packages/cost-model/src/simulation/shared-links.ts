@@ -1,15 +1,15 @@
 import type { TimeArithmetic } from "./time-arithmetic.ts";
 
-/** A transfer over links that it shares with other flows. */
+/** A transfer over links that are shared with other flows. */
 export interface Flow<T> {
-  /** Links of the flow, each with the number of identical flows on this link; the flow represents all of them. */
+  /** Links of the flow, each with the number of identical flows on this link that the flow represents. */
   links: readonly { readonly link: number; readonly flows: number }[];
-  /** Remaining transfer time if there were no contention, as of time `since`. */
+  /** Remaining transfer time at time `since`, if there were no contention. */
   remaining: T;
   since: T;
-  /** Current slowdown by contention, as a factor; 0 if not yet known. */
+  /** Current slowdown by contention, as a factor; 0 if not known yet. */
   slowdown: number;
-  /** Counter that is incremented whenever the end of the flow is rescheduled, which invalidates earlier events. */
+  /** Counter that is incremented when the end of the flow is rescheduled, which invalidates earlier events. */
   version: number;
 }
 
@@ -28,7 +28,7 @@ export class SharedLinks<T, F extends Flow<T>> {
 
   /**
    * Create links.
-   * @param slowdownOf Returns the factor by which each of k concurrent flows is slowed; 1 for a single flow.
+   * @param slowdownOf Function that returns the factor by which k concurrent flows are slowed; 1 for a single flow.
    */
   constructor(numLinks: number, slowdownOf: (flows: number) => number, time: TimeArithmetic<T>) {
     this.time = time;
@@ -64,8 +64,8 @@ export class SharedLinks<T, F extends Flow<T>> {
   }
 
   /**
-   * Schedule the ends of flows whose slowdown has changed. Called once after all events of a time: if one flow ends
-   * while another begins, a third flow then keeps its exact end, without a rounding error.
+   * Schedule the ends of flows whose slowdown has changed. Called once per time, after all events of this time. If one
+   * flow ends and another flow begins at this time, other flows then keep their exact ends, without rounding errors.
    */
   settle(now: T, scheduleEnd: (flow: F, endsAt: T) => void): void {
     if (this.changed.length === 0 && this.started.size === 0) return;

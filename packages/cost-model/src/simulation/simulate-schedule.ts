@@ -12,17 +12,17 @@ export interface MessageTimes<T> {
   readonly perByte: T;
 }
 
-/** Costs α, β and γ of messages and sums, in the number type of the simulation. */
+/** Costs α, β and γ of messages and sums, in the simulation's number type. */
 export interface MessageCosts<T> {
   /** Costs of messages between ranks of one host. */
   readonly within: MessageTimes<T>;
   /** Costs of messages between hosts. The ranks of a host share the host's link in each direction. */
   readonly across: MessageTimes<T>;
-  /** γ: time per byte of a summand of a sum. */
+  /** γ: time per summand byte of a sum. */
   readonly reducePerByte: T;
 }
 
-/** Size of a collective of all ranks, including the size of an element in bytes. */
+/** Size of a collective over all ranks, including the element size in bytes. */
 export interface SimulatedCollectiveSize extends Omit<ScheduleParameters, "rank" | "to" | "from"> {
   readonly bytesPerElement: number;
 }
@@ -57,7 +57,7 @@ interface RankState<T> {
   /** Number of messages received in this round. */
   received: number;
   receiving: boolean;
-  /** Messages from other ranks to this rank that are ready to be sent, in the order in which they became ready. */
+  /** Messages to this rank that are ready to be sent, in the order in which they became ready. */
   readonly offered: Message<T>[];
   end: T;
 }
@@ -86,11 +86,11 @@ const roundsOf = <T>(
  * Simulate the schedules of all ranks of one collective, message by message.
  *
  * A message begins when its sender and its receiver have both reached its round, the sender has sent its earlier
- * messages, and the receiver receives no other message; it takes α + β · bytes. A rank sends and receives one message
- * at a time, each at full speed. Messages that leave a host at the same time share its link, and so do messages that
- * arrive at one host: each of k messages takes k times its β. A rank that has all messages of a round computes its
- * sums, γ per byte of a summand, and continues with the next round. Copies are free, and sums do not overlap with
- * messages, so for vectors divided into segments the result is an upper bound.
+ * messages, and the receiver receives no other message. A message takes α + β · bytes. A rank can send one message and
+ * receive one message at the same time, both at full speed. Messages that leave or enter a host at the same time share
+ * the host's link: with k messages, β is k times as large. After the last message of a round, a rank computes its sums,
+ * γ per summand byte, and continues with the next round. Copies are free. Sums do not overlap with messages, so for
+ * vectors divided into segments the result is an upper bound.
  *
  * Cost: O(messages · log messages) if each host has its own link.
  *
@@ -134,7 +134,7 @@ export const simulateScheduleIn = <T>(
       to,
       round,
       bytes,
-      // Links of the message: the outgoing link of the sender's host, and the incoming link of the receiver's host.
+      // Links of the message: outgoing link of the sender's host, and incoming link of the receiver's host.
       links:
         hostOf[from] === hostOf[to] ? [] : [hostOf[from]!, numHosts + hostOf[to]!].map((link) => ({ link, flows: 1 })),
       remaining: time.zero,
@@ -234,8 +234,7 @@ export const simulateScheduleIn = <T>(
 };
 
 /**
- * Simulate like `simulateScheduleIn`, with seconds as plain numbers, for measured links.
- *
+ * Simulate like `simulateScheduleIn`, with times in seconds as plain numbers and costs of measured links.
  * @example
  * ```ts
  * import { ethernetLinks } from "@skein/collectives";

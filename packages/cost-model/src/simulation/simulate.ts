@@ -12,7 +12,7 @@ import { WorldRun } from "./world-run.ts";
 export interface SimulationOptions {
   /** Number of consecutive steps to simulate, without a barrier between steps. Default: 1. */
   readonly steps?: number;
-  /** Maximum number of concurrent collectives per lane, both in a group and on a rank's stream. Default: 1. */
+  /** Maximum number of concurrent collectives per lane, in a group and on a rank's stream. Default: 1. */
   readonly concurrent?: number;
   /** Additional slowdown of concurrent transfers on one link, beyond sharing the link's bandwidth. Default: none. */
   readonly contention?: Contention;
@@ -26,7 +26,7 @@ export interface SimulationOptions {
   readonly spans?: boolean;
 }
 
-/** A simulated collective of one group, which represents all equivalent groups. */
+/** A simulated collective of one group that represents all equivalent groups. */
 export interface SimulatedCollective {
   readonly name: string;
   readonly axis: string;
@@ -48,7 +48,7 @@ export interface SimulatedStep {
    */
   readonly ranks: readonly RankSpans[];
   /**
-   * Seconds from the end of the previous step to the end of the last step. With several steps this is the step time in
+   * Seconds of the last step, counted from the end of the previous step. With several steps, this is the step time in
    * the steady state, if there is a steady state.
    */
   readonly stepSeconds: number;
@@ -61,7 +61,7 @@ export interface SimulatedStep {
    */
   readonly endSeconds: readonly number[];
   readonly collectives: readonly SimulatedCollective[];
-  /** Number of simulated ranks (one per class of equivalent ranks), and total number of ranks. */
+  /** Number of simulated ranks, one per class of equivalent ranks, and total number of ranks. */
   readonly symmetry: { readonly classes: number; readonly ranks: number };
   readonly numEvents: number;
 }
@@ -75,30 +75,31 @@ const checkCount = (name: string, value: number): void => {
  * Simulate training steps of many ranks.
  *
  * A rank computes one task at a time, in the order of its program. A collective begins when all members have started
- * it, and all earlier collectives of its members on the same stream and lane are done; the collectives of a group and
- * lane run one after another (or `concurrent` at a time). The phases of a collective run in sequence; each phase takes
- * start-up + slowdown · transfer. With k concurrent transfers on a link,
+ * it, and all earlier collectives of its members on the same stream and lane are done. The collectives of a group and
+ * lane run one after another, or `concurrent` at a time. The phases of a collective run in sequence. Each phase takes
+ * start-up + slowdown · transfer. With k concurrent transfers on the phase's most loaded link,
  *
- *     slowdown = 1 + (k − 1)(1 + η / b),   k of the most loaded link: T_k = a + k · b · M + (k − 1) · η · M
+ *     slowdown = 1 + (k − 1)(1 + η / b),   so T_k = a + k · b · M + (k − 1) · η · M
  *
- * recomputed whenever k changes, for the remaining transfer. Inter-node phases of groups that have ranks on one host
- * share that host's link; intra-node phases share the links of a rank only with other collectives of that rank (lanes,
- * `concurrent`). A group's own ranks on a host count as one transfer, because its price already includes them.
+ * When k changes, the slowdown of the remaining transfer changes. Inter-node phases of groups with ranks on the same
+ * host share the host's link. Intra-node phases share a rank's links only with other collectives of this rank (lanes,
+ * `concurrent`). The ranks of one group on a host count as one transfer, because the group's price already includes all
+ * of them.
  *
- * If a phase begins while a member computes, each of its messages takes `messageDelaySeconds` longer until the member
- * is no longer known to compute.
+ * If a phase begins while a member computes, each message of the phase takes `messageDelaySeconds` longer while the
+ * member is known to compute.
  *
- * Not modeled: interference between ranks of one host within the host (memory bandwidth, caches, cores), switches and
- * racks above the hosts, computation slowed by communication (kernels of `stepTasks` include an estimate), the
- * network's preference for the higher of two lanes, that a rank executes the collectives of one lane one after another
- * on any links, and memory. A rank's streams serve collectives in the order of its program, so a collective that waits
- * for its members blocks later collectives on the stream, as in a real run.
+ * Not modeled: interference between ranks on one host (memory bandwidth, caches, cores); switches and racks;
+ * computation slowed by communication (kernels of `stepTasks` include an estimate); the network's preference for the
+ * higher lane; that a rank runs the collectives of one lane one after another even on different links; memory. A rank's
+ * streams run collectives in program order. So a collective that waits for its members blocks later collectives on the
+ * stream, as in a real run.
  *
  * Equivalent ranks are simulated once (`rankClasses`); the result is bitwise equal to a simulation of all ranks.
  *
  * With one collective at a time per link (`concurrent` 1, one lane, no two groups on a host's link), increasing any
- * time never makes the step shorter. With shared links a longer time may make the step shorter, because a transfer that
- * starts later leaves the link to another transfer.
+ * time never makes the step shorter. With shared links, a longer time may make the step shorter, because a later
+ * transfer leaves more bandwidth to other transfers.
  *
  * Cost: O(tasks of all classes) + O(log(events) · collectives · members). 10,000 equivalent ranks with 1,000 tasks take
  * a fraction of a second.

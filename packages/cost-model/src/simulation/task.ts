@@ -5,16 +5,15 @@ import type { CollectiveKind } from "@skein/tensor-core/backend";
 export type LinkStream = "intra-node" | "inter-node";
 
 /**
- * A part of a collective on one type of link, with its times without contention: first a start-up, which delays no
- * other transfer, then a transfer, which shares the link with other transfers.
+ * Part of a collective on one type of link, with its times without contention. A phase begins with a start-up, which
+ * delays no other transfer, and continues with a transfer, which shares the link with other transfers.
  */
 export interface CollectivePhase {
   readonly stream: LinkStream;
   readonly startupSeconds: number;
   readonly transferSeconds: number;
   /**
-   * Number of sequential messages on the busiest path of the phase; each may be delayed by members that compute.
-   * Default: 0.
+   * Number of sequential messages on the phase's busiest path. Members that compute may delay each message. Default: 0.
    */
   readonly messages?: number | undefined;
 }
@@ -37,8 +36,8 @@ export interface ComputeTask extends Needs {
 }
 
 /**
- * Task that starts a collective. The n-th collective of an axis is the same collective in the programs of all members
- * of a group.
+ * Task that starts a collective. The n-th collective along an axis is the same collective in the programs of all group
+ * members.
  */
 export interface CollectiveTask extends Needs {
   readonly kind: "collective";
@@ -55,7 +54,7 @@ export interface CollectiveTask extends Needs {
   readonly phases: readonly CollectivePhase[];
   /** Lane of the collective. Collectives of different priorities do not wait for each other. Default: 0. */
   readonly priority?: number | undefined;
-  /** Seconds that the compute stream of the member needs to start the collective. Default: 0. */
+  /** Seconds of the member's compute stream to start the collective. Default: 0. */
   readonly startSeconds?: number | undefined;
 }
 
@@ -65,7 +64,7 @@ export interface WaitTask extends Needs {
   /** Task index of the collective to wait for. */
   readonly for: number;
   /**
-   * Whether to wait for the collective of the previous step; such a task does nothing in the first step. Default:
+   * Whether to wait for the collective of the previous step. In the first step, such a task does nothing. Default:
    * false.
    */
   readonly previous?: boolean | undefined;

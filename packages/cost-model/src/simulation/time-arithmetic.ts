@@ -1,6 +1,6 @@
 /**
- * Arithmetic of simulated times. With fractions a simulation is exact, so that its result can be compared with closed
- * forms to the last digit; with plain numbers it is fast.
+ * Arithmetic of simulated times. With fractions, a simulation is exact, so that its result can be compared with closed
+ * forms to the last digit. With plain numbers, a simulation is fast.
  */
 export interface TimeArithmetic<T> {
   readonly zero: T;

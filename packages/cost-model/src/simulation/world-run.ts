@@ -23,7 +23,7 @@ export interface RankRun {
   readonly rank: number;
   readonly program: Program;
   readonly shape: ProgramShape;
-  /** Index of each collective's instance within a step, by collective of the program. */
+  /** Instance index of each collective within a step, by collective of the program. */
   readonly instanceIndices: Int32Array;
   step: number;
   /** Index of the next task to run. */
@@ -43,12 +43,12 @@ type EventKind = "ready" | "transfers" | "ends";
 
 /**
  * Runs the simulation of a world that is reduced to classes. A rank advances on its own clock up to a wait for a
- * collective that is not done. So there are only events of collectives: all members have started, a transfer begins, a
+ * collective that is not done. So events occur only for collectives: all members have started, a transfer begins, or a
  * phase ends.
  */
 export class WorldRun {
   readonly ranks: readonly RankRun[];
-  /** Instances of collectives, ordered by step, then by group class and collective. */
+  /** Collective instances, ordered by step, then by group class and collective. */
   readonly instances: readonly CollectiveInstance[];
   private readonly classes: WorldClasses;
   private readonly settings: RunSettings;
@@ -57,15 +57,13 @@ export class WorldRun {
     { readonly what: EventKind; readonly instance: CollectiveInstance; readonly version: number }
   >(plainSeconds.compare);
   private readonly links: SharedLinks<number, CollectiveInstance>;
-  /** Index of each group class's first instance within a step. */
+  /** Index of the first instance of each group class within a step. */
   private readonly firstOf: readonly number[];
-  /** Number of collective instances in a step. */
+  /** Number of collective instances per step. */
   private readonly perStep: number;
-  /** Links of the streams of a group's members, by group class. */
+  /** Links of the group members' streams, by group class. */
   private readonly intraLinks: readonly CollectiveInstance["links"][];
-  /**
-   * Lanes by group class and priority: the collectives of the lane in order, and the number of admitted collectives.
-   */
+  /** Lanes by group class and priority: collectives of the lane in order, and number of admitted collectives. */
   private readonly lanes: readonly ReadonlyMap<number, { readonly ordinals: readonly number[]; admitted: number }>[];
   private readonly runnable: number[] = [];
   private now = 0;
@@ -108,7 +106,7 @@ export class WorldRun {
         admitted: new Int32Array(shape.queues.length),
       };
     });
-    // Indices of links: first the links of hosts, then the links of ranks.
+    // Link indices: first the links of hosts, then the links of ranks.
     this.links = new SharedLinks(
       classes.numHosts + classes.ranks.length,
       (flows) => 1 + (flows - 1) * (1 + penaltyPerFlow),
@@ -212,7 +210,7 @@ export class WorldRun {
   }
 
   /**
-   * Handles the start of a collective by a member. The collective also waits for the collectives that it depends on.
+   * Handles the start of a collective on a member. The collective also waits for the collectives that it depends on.
    */
   private start(index: number, { after = [], afterPrevious = [] }: CollectiveTask, seconds: number): void {
     const { program, step, at } = this.ranks[index]!;
@@ -283,9 +281,9 @@ export class WorldRun {
   }
 
   /**
-   * Returns the start-up seconds of a phase that begins now. While a member computes, each message takes longer; when
-   * all members wait, the remaining messages take their normal time. A rank always advances to its next wait, so its
-   * clock shows until when it certainly computes.
+   * Returns the start-up seconds of a phase that begins now. While a member computes, each message takes longer. When
+   * all members wait, the remaining messages take their normal time. The simulation always advances a rank to its next
+   * wait, so the rank's clock is a time until which the rank certainly computes.
    */
   private startupOf({ seconds, donePhases, group }: CollectiveInstance, messages: number): number {
     const { startup } = seconds[donePhases]!;

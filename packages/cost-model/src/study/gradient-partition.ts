@@ -13,20 +13,20 @@ export interface GradientLayer {
   readonly experts: MoeLayerPass;
   /** Seconds of the dense part, during which no tokens are sent between nodes. */
   readonly denseSeconds: number;
-  /** Total gradient bytes of this layer to all-reduce, a whole number; ready when the layer's backward pass ends. */
+  /**
+   * Gradient bytes of this layer to all-reduce, a whole number. Gradients are ready when the layer's backward pass
+   * ends.
+   */
   readonly gradientBytes: number;
 }
 
-/**
- * Gradients that are all-reduced during the backward pass of one layer; they belong to layers that come earlier in the
- * backward pass.
- */
+/** Gradients of earlier layers, in backward order, that are all-reduced during the backward pass of one layer. */
 export interface LayerGradients {
   /** Gradient bytes to all-reduce between dispatch and combine. */
   readonly besideExpertsBytes: number;
   /** Gradient bytes to all-reduce during the dense part. */
   readonly besideDenseBytes: number;
-  /** Pipeline of the layer's experts, including the all-reduce of these gradients. */
+  /** Pipeline of the layer's experts, including the all-reduce of `besideExpertsBytes`. */
   readonly pipeline: PipelinePlan;
   readonly denseSeconds: number;
 }
@@ -36,7 +36,7 @@ export interface GradientPartition {
   readonly layers: readonly LayerGradients[];
   /** Gradient bytes to all-reduce after all layers. */
   readonly afterBytes: number;
-  /** Seconds of the whole backward pass, up to the end of the last all-reduce. */
+  /** Seconds of the full backward pass, until the last all-reduce ends. */
   readonly seconds: number;
 }
 
@@ -50,20 +50,17 @@ export interface GradientPartitionOptions extends PipelineChoices {
 
 /** A time slot for one all-reduce in the backward pass. Each layer has two consecutive slots. */
 interface Slot {
-  /**
-   * Bytes of gradients that are ready when the slot begins: the gradients of all layers that come earlier in the
-   * backward pass.
-   */
+  /** Gradient bytes that are ready when the slot begins: gradients of all earlier layers in backward order. */
   readonly readyBytes: number;
-  /** Seconds of the longest all-reduce that is completely hidden in this slot. */
+  /** Seconds of the longest all-reduce that the slot hides completely. */
   readonly idleSeconds: number;
   /** Returns the seconds of the slot with an all-reduce of `gradientSeconds`. */
   readonly secondsWith: (gradientSeconds: number) => number;
 }
 
 /**
- * Returns the maximum number of whole bytes, up to `most`, that an all-reduce can reduce within `seconds`; 0 if the
- * start-up takes longer.
+ * Returns the maximum number of bytes, up to `most`, that can be all-reduced within `seconds`; 0 if the start-up takes
+ * longer.
  */
 const bytesWithin = (seconds: number, most: number, allReduce: CollectiveModel): number => {
   let [fits, tooMany] = [0, most + 1];
@@ -76,8 +73,8 @@ const bytesWithin = (seconds: number, most: number, allReduce: CollectiveModel):
 };
 
 /**
- * First step: assign to each slot, in order, the bytes whose all-reduce is hidden there. Bytes can always move to a
- * later slot, but unused idle time is lost, so filling the earliest slots first hides the most bytes.
+ * First step: assign to each slot, in order, the bytes whose all-reduce the slot hides. Bytes can always move to a
+ * later slot, but unused idle time is lost. So filling the earliest slots first hides the most bytes.
  */
 const fillIdle = (slots: readonly Slot[], allReduce: CollectiveModel): readonly number[] => {
   let sent = 0;
@@ -89,12 +86,12 @@ const fillIdle = (slots: readonly Slot[], allReduce: CollectiveModel): readonly 
 };
 
 /**
- * Second step: distribute the remaining bytes over the slots and the time after all layers, optimally in multiples of
- * one part. With E(0) = 0 and u parts sent up to a slot:
+ * Second step: distribute the remaining bytes, in parts, over the slots and the time after all layers, so that the
+ * backward pass ends as early as possible. With E(0) = 0 and u parts sent up to a slot:
  *
- *     E(u) after a slot = min over v ≤ u of E(v) before it + t_slot(first + part v … u)
+ *     E(u) after a slot = min over v ≤ u of (E(v) before the slot + t_slot(first + part v … u))
  *
- * A slot with few ready gradients limits u, so that the bytes of the first step stay in this slot.
+ * The ready gradients of a slot limit u, so that the bytes of the first step stay in their slot.
  */
 const spreadRest = (
   slots: readonly Slot[],
@@ -113,7 +110,7 @@ const spreadRest = (
     sentFirst += first[slot]!;
     for (let u = 0; u <= numParts && sentFirst + upTo(u) <= readyBytes; u++) {
       next[u] = Infinity;
-      // From the fewest parts in this slot to the most: among equal plans the parts then stay in one slot.
+      // Tries the fewest parts in this slot first, so that among equal plans the parts stay in one slot.
       for (let v = Math.min(u, ends.length - 1); v >= 0; v--) {
         const end = ends[v]! + secondsWith(seconds(first[slot]! + upTo(u) - upTo(v)));
         if (end < next[u]!) [next[u], before[u]] = [end, v];
@@ -136,20 +133,21 @@ const spreadRest = (
 };
 
 /**
- * Decide how many gradient bytes of earlier layers are all-reduced during each layer's backward pass. An all-reduce of
- * n bytes between dispatch and combine makes a layer as long as its best pipeline with this all-reduce; an all-reduce
- * during the dense part gives max(dense part, t(n)); the remaining bytes follow at the end:
+ * Decide how many gradient bytes of earlier layers are all-reduced during each layer's backward pass. With an
+ * all-reduce of n bytes between dispatch and combine, a layer takes as long as its best pipeline with this all-reduce.
+ * With an all-reduce of m bytes, the dense part takes max(dense part, t_ar(m)). The remaining bytes follow at the end:
  *
  *     minimize  Σ t_experts(t_ar(n_i)) + Σ max(dense_i, t_ar(m_i)) + t_ar(after)
  *
- * First, each slot gets the bytes that it hides, the earliest slot first. The remaining bytes are distributed by
- * dynamic programming over `numParts` equal parts. The first step is optimal, because fewer gradients never make a slot
- * longer: any plan can be changed, without a later end, into a plan that fills idle time first. So no plan ends earlier
- * if there are as many parts as bytes; with fewer parts, no plan of whole parts ends earlier. All bytes are assigned.
+ * The first step fills the idle time of each slot, earliest slot first. The second step distributes the remaining bytes
+ * by dynamic programming over `numParts` equal parts. The first step is optimal, because fewer gradients never make a
+ * slot longer: any plan can be changed, without a later end, into a plan that fills idle time first. So the result is
+ * optimal among plans that assign whole parts, and optimal among all plans if there are as many parts as bytes. All
+ * bytes are assigned.
  *
  * For a fixed number of chunks, a second of exposed all-reduces costs a second in every slot. The second step saves
- * start-ups: of chunks, because a layer with many gradients uses fewer chunks, and of all-reduces, because one message
- * replaces two.
+ * start-ups of chunks, because a layer with many gradients uses fewer chunks, and of all-reduces, because one message
+ * replaces two messages.
  *
  * Cost: O(layers · (degrees · numParts² + simulations of all choices)); 48 layers take a few hundredths of a second.
  *

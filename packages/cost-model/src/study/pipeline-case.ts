@@ -1,7 +1,7 @@
 import type { ChunkSeconds } from "../planners/moe/layer-pass.ts";
 import type { LayerSchedule } from "../planners/moe/layer-timeline.ts";
 
-/** Bottleneck of a pipelined layer of experts: cases 1 to 4 of the paper, in this order. */
+/** Bottleneck of a pipelined expert layer: cases 1 to 4 of the paper, in this order. */
 export type PipelineBound = "inter-node" | "compute" | "all-to-all" | "intra-node";
 
 /** Truth values of the predicates Q1 to Q7 of the paper. */
@@ -26,7 +26,7 @@ export const pipelinePredicates = (
   };
 };
 
-/** Select the case from the predicates: exactly one of the four cases holds for any combination. */
+/** Select the case from the predicates. For any combination of predicates, exactly one of the four cases applies. */
 export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates): PipelineBound => {
   if (q1) {
     if (q2) return q5 ? "inter-node" : "compute";
@@ -37,14 +37,14 @@ export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates
 };
 
 /**
- * Find the case of the paper that applies to a pipelined layer, and its time by the formula of this case:
+ * Find the paper's case for a pipelined layer, and the layer's time by the formula of this case:
  *
  *     inter-node   2r · t_a2a + t_gar                  compute      2 · t_a2a + t_ag + t_rs + r · t_exp
  *     all-to-all   2r · t_a2a + t_ag + t_rs            intra-node   2 · t_a2a + r · t_ag + r · t_rs
  *
- * If t_ag = t_rs the result equals `layerTimeline` with "gathers-first". If the two times differ, the result is a lower
- * bound of the time, because Q1 only considers the all-gather: with eight chunks the bound may be as low as an eighth
- * of the time. Therefore plans use `layerTimeline`; this function names the bottleneck of a layer.
+ * If t_ag = t_rs the result equals `layerTimeline` with "gathers-first". If t_ag and t_rs differ, the result is a lower
+ * bound, because Q1 only considers the all-gather. With eight chunks, the bound may be as low as an eighth of the
+ * actual time. Therefore planners use `layerTimeline`, and this function only names the bottleneck.
  *
  * @param chunk Seconds of the operations on one chunk.
  * @param schedule Schedule of the layer. Its `intraNodeOrder` is ignored; "gathers-first" is assumed.

@@ -1,11 +1,14 @@
-// Shapes: D width of a token, R = E·C slots of all experts.
+// Shapes: D token width, R = E·C slots of all experts.
 import { customGradient, stopGradient, type Tensor, vjp } from "@skein/tensor-core";
 import type { DispatchSizes, ExpertRows, ExpertWork } from "./token-dispatcher.ts";
 
-/** Dispatch and combine operations whose received chunks can be rearranged locally into chunks of another size. */
+/**
+ * Dispatch and combine operations for which received chunks can be rearranged locally into a different number of
+ * chunks.
+ */
 export interface RechunkableDispatch {
   readonly sendToExperts: (x_TD: Tensor, sizes: DispatchSizes) => readonly ExpertRows[];
-  /** Rearrange the rows received in the chunks of `sizes` into another number of chunks, without communication. */
+  /** Rearrange received rows from the chunks of `sizes` into another number of chunks, without communication. */
   readonly rechunk: (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number) => readonly ExpertRows[];
   /** Send rows back to the ranks of their tokens: f32 [R, D], in the same order for any number of chunks. */
   readonly returnRows: (outputs: readonly Tensor[], sizes: DispatchSizes) => Tensor;
@@ -14,10 +17,10 @@ export interface RechunkableDispatch {
 /**
  * Send tokens to their experts, apply the experts, and send the results back. Uses `sizes.numChunks` chunks in the
  * forward pass and `work.backwardChunks` chunks in the backward pass. The backward pass is traced as if the forward
- * pass had used the backward chunks, except that it reuses the rows received in the forward pass, rearranged.
+ * pass had used the backward chunks. It reuses the received rows of the forward pass, rearranged.
  *
- * Cost: no additional bytes compared with equal chunks. Activations inside experts belong to forward chunks, so the
- * backward pass recomputes them, like a `checkpoint` around the experts, and does not keep them until then.
+ * Cost: no additional bytes compared with equal chunks. Activations inside experts belong to forward chunks. So they
+ * are not saved, and the backward pass recomputes them, like a `checkpoint` around the experts.
  * @returns the result of `returnRows`.
  */
 export const runWithBackwardChunks = <Params>(
@@ -28,7 +31,7 @@ export const runWithBackwardChunks = <Params>(
 ): Tensor => {
   const backward = { ...sizes, numChunks: backwardChunks };
   const rowsOf = (chunks: readonly ExpertRows[]): readonly Tensor[] => chunks.map(({ rows_SD }) => rows_SD);
-  /** Reuses the rows received in the forward pass. Their cotangents are sent back in the backward chunks. */
+  /** Reuses the received rows of the forward pass. Their cotangents are sent back in the backward chunks. */
   const reuseReceived = (x: Tensor, rows: readonly Tensor[]): readonly ExpertRows[] => {
     const rechunked = rechunk(rows.map(stopGradient), sizes, backwardChunks);
     const carried = customGradient(

@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, t tokens of a chunk, E experts, K choices of a token, N = T·K entries.
+// Shapes: T tokens of this rank, t tokens per chunk, E experts, K choices per token, N = T·K entries.
 import {
   add,
   cumsum,
@@ -23,8 +23,8 @@ export interface ChunkRange {
 }
 
 /**
- * Split `count` items into chunks of ⌈count / numChunks⌉ items. The last chunk may be smaller; chunks are not padded to
- * equal size. Returns fewer chunks if fewer suffice, and never an empty chunk.
+ * Split `count` items into chunks of ⌈count / numChunks⌉ items. The last chunk may be smaller, and chunks are not
+ * padded. Returns fewer chunks if fewer are enough, and never an empty chunk.
  */
 export const chunkRanges = (count: number, numChunks: number): readonly ChunkRange[] => {
   const size = Math.ceil(count / numChunks);
@@ -34,23 +34,24 @@ export const chunkRanges = (count: number, numChunks: number): readonly ChunkRan
   }));
 };
 
-/** Exclusive cumulative sum along the last dimension. */
+/** Returns the exclusive cumulative sum along the last dimension. */
 export const before = (counts: Tensor): Tensor => subtract(cumsum(counts), counts);
 
-/** A chunk of a rank's tokens, with its own order and sizes. */
+/** A chunk of a rank's tokens, with the order and sizes for this chunk. */
 export interface TokenChunk {
   readonly x_TD: Tensor;
   readonly order: Order;
   readonly sizes: DispatchSizes;
 }
 
-/** Returns the order of a range of tokens. `first_E` is the first slot of each expert in the order of all tokens. */
+/** Returns the order for a range of tokens. `first_E` is the first slot of each expert in the order of all tokens. */
 const orderOf = (order: Order, first_E: Tensor, { begin, end }: ChunkRange): Order => {
   const own = (entries_TK: Tensor): Tensor => slice(entries_TK, [begin], [end]);
   const numEntries = order.experts_TK.shape[0]! * order.experts_TK.shape[1]!;
   const [experts_tK, slots_tK] = [own(order.experts_TK), own(order.slots_TK)];
   const hasNone_tK = less(experts_tK, 0);
-  // With the slots of all experts concatenated: mask of the slots of this chunk, and number of them before each slot.
+  // With the slots of all experts concatenated: a mask of this chunk's slots, and the number of this chunk's slots
+  // before each slot.
   const positions_tK = where(hasNone_tK, numEntries, add(gather(first_E, experts_tK, { outside: "zero" }), slots_tK));
   const ones_n = full([(end - begin) * order.experts_TK.shape[1]!], 1, "i32");
   const isOwn_N = scatterAdd(full([numEntries], 0, "i32"), reshape(positions_tK, [-1]), ones_n);
@@ -69,10 +70,10 @@ const orderOf = (order: Order, first_E: Tensor, { begin, end }: ChunkRange): Ord
 };
 
 /**
- * Split tokens into chunks with their own slots. The slots of a chunk's entries are renumbered without gaps, in their
+ * Split tokens into chunks with separate slots. The slots of a chunk's entries are renumbered without gaps, in the same
  * order.
  *
- * Cost: a few passes over N numbers per chunk; none for a single chunk.
+ * Cost: a few passes over N numbers per chunk; no cost for a single chunk.
  */
 export const cutTokens = (x_TD: Tensor, order: Order, sizes: DispatchSizes): readonly TokenChunk[] => {
   const ranges = chunkRanges(sizes.numTokens, sizes.numChunks);

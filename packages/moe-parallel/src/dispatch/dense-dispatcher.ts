@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, D width of a token, P ranks, E experts, e = E / P experts of a rank, C slots of an
-// expert for tokens of one rank, c slots of a chunk, R = E·C slots of all.
+// Shapes: T tokens of this rank, D token width, P ranks, E experts, e = E / P experts per rank, C slots per expert for
+// the tokens of one rank, c slots per chunk, R = E·C slots in total.
 import {
   add,
   allToAll,
@@ -28,8 +28,8 @@ import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatc
 
 export interface DenseDispatcherOptions {
   /**
-   * Priority of the collectives, 0 to 3. Collectives of the same priority wait for each other; the highest priority
-   * goes first. Default: 3.
+   * Priority of the collectives, 0 to 3. Collectives of equal priority wait for each other; a higher priority is sent
+   * first. Default: 3.
    */
   readonly priority?: number;
 }
@@ -40,14 +40,15 @@ export type DenseMetadata = RowTokens;
 /** Dispatch sizes together with the priority of collectives. */
 type PrioritizedSizes = DispatchSizes & { readonly priority: number };
 
-/** Swap the two leading dimensions of rows in [a, b] blocks: [a·b·c, D] to [b·a·c, D]. */
+/** Swaps the two leading dimensions of rows in [a, b] blocks: [a·b·c, D] to [b·a·c, D]. */
 export const swapBlocks = (rows: Tensor, [a, b]: readonly [number, number]): Tensor => {
   const width = rows.shape[1]!;
   return reshape(transpose(reshape(rows, [a, b, -1, width]), [1, 0, 2, 3]), [-1, width]);
 };
 
 /**
- * Row of each entry, ordered by chunk, then by expert, then by slot: i32 [T, K]. Each chunk of a rank is contiguous.
+ * Returns the row of each entry, i32 [T, K]. Rows are ordered by chunk, then by expert, then by slot, so each chunk of
+ * a rank is contiguous.
  */
 const rowsByChunk = ({ experts_TK, slots_TK }: Order, { numExperts, slots, numChunks }: DispatchSizes): Tensor => {
   const { end: size } = chunkRanges(slots, numChunks)[0]!;
@@ -57,19 +58,19 @@ const rowsByChunk = ({ experts_TK, slots_TK }: Order, { numExperts, slots, numCh
   return where(less(experts_TK, 0), -1, add(multiply(begin_TK, numExperts), inChunk_TK));
 };
 
-/** Row of each slot, ordered by expert: independent of the number of chunks. */
+/** Returns the token and weight of each slot. Slots are ordered by expert, independent of the number of chunks. */
 const byExpertOf = (order: Order, { numExperts, slots }: DispatchSizes): RowTokens =>
   scope("order", () =>
     assignRows(rowsOf(order, multiply(arange(numExperts), slots)), order.weights_TK, numExperts * slots),
   );
 
-/** Rows received in a chunk: all slots, used or empty. */
+/** Returns the rows received in a chunk: all slots, used or empty. */
 const expertRows = (rows_SD: Tensor, { numExperts, axis }: DispatchSizes, { begin, end }: ChunkRange): ExpertRows => {
   const numRanks = axisSize(axis);
   return { rows_SD, counts_e: full([numExperts / numRanks], numRanks * (end - begin), "i32") };
 };
 
-/** Send tokens, in their slots, to the ranks of their experts. */
+/** Sends tokens, in their slots, to the ranks of their experts. */
 const sendToExperts = (
   x_TD: Tensor,
   order: Order,
@@ -94,7 +95,7 @@ const sendToExperts = (
   );
 };
 
-/** Send the experts' outputs back, and restore the slots of all chunks: f32 [R, D], ordered by expert. */
+/** Sends the experts' outputs back, and restores the slots of all chunks: f32 [R, D], ordered by expert. */
 const returnRows = (outputs: readonly Tensor[], { numExperts, axis, priority }: PrioritizedSizes): Tensor =>
   scope("combine", () => {
     const numRanks = axisSize(axis);
@@ -107,7 +108,7 @@ const returnRows = (outputs: readonly Tensor[], { numExperts, axis, priority }: 
     return reshape(concat(slotsOfChunks, { dim: 1 }), [-1, width]);
   });
 
-/** Rearrange rows received in some chunks into other chunks. Copies rows; sends nothing. */
+/** Rearranges received rows into another number of chunks. Copies rows, but sends nothing. */
 const rechunk = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number): readonly ExpertRows[] => {
   const { numExperts, slots } = sizes;
   const arrived = chunkRanges(slots, sizes.numChunks);
@@ -117,7 +118,7 @@ const rechunk = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: numbe
       const pieces = arrived.flatMap(({ begin, end }, i) => {
         const [first, last] = [Math.max(begin, range.begin), Math.min(end, range.end)];
         if (first >= last) return [];
-        // Each of e experts has the slots of P ranks: E segments of equal length. One part of each segment is taken.
+        // The slots of e experts from P ranks are E segments of equal length. Takes one part of each segment.
         const bySlot = reshape(rows[i]!, [numExperts, end - begin, width]);
         return [slice(bySlot, [0, first - begin], [numExperts, last - begin])];
       });
@@ -131,11 +132,12 @@ const rechunk = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: numbe
  * leave and reach each rank. An expert processes `P·C` rows, with zeros in empty slots. Chunks are ranges of slots: the
  * slots of each expert are split.
  *
- * Needs no levels for several hosts: the communicator splits an all-to-all into two levels if that is faster.
+ * Needs no levels for several hosts, because the communicator splits an all-to-all into two levels if two levels are
+ * faster.
  *
- * Cost: `4·E·C·D·(P − 1)/P` bytes sent per rank in each direction, and the same in backward. Chunks do not change the
- * bytes, but copy the returned rows once more. If backward has other chunks, the received rows are copied too, and the
- * experts' activations are recomputed: all their flops except those of the last product.
+ * Cost: `4·E·C·D·(P − 1)/P` bytes sent per rank in each direction, and the same in backward. With several chunks, the
+ * bytes are the same, but the returned rows are copied once more. If backward has a different number of chunks, the
+ * received rows are also copied, and the experts' activations are recomputed: all flops except the last product.
  * @throws ArgumentError for an invalid priority.
  * @example
  * ```ts

@@ -1,5 +1,5 @@
 // Shapes: A ranks along the axis of the exchange, S adjacent ranks whose rows are summed, N ranks along the axis of the
-// all-gather, b rows from one rank to another, D width of a row.
+// all-gather, b rows from one rank to another rank, D row width.
 import { allGather, allToAll, concat, reshape, slice, sum, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { chunkRanges } from "./chunks.ts";
@@ -9,27 +9,28 @@ export interface ExchangeAndGatherOptions {
   readonly axis: string;
   /** Mesh axis of the all-gather. */
   readonly gatherAxis: string;
-  /** S, number of adjacent source ranks whose rows are summed on arrival, before the all-gather. Default: 1. */
+  /** S, number of adjacent source ranks whose received rows are summed before the all-gather. Default: 1. */
   readonly numSummands?: number;
   /** Maximum number of pieces into which each rank's b rows are split. */
   readonly numPieces: number;
 }
 
-// Collectives of the same priority wait for each other; collectives of different priorities run concurrently.
+// Collectives of equal priority wait for each other. Collectives of different priorities run concurrently.
 const exchangePriority = 2;
 const gatherPriority = 1;
 
 /**
- * All-to-all along one axis followed by an all-gather along another axis, in pieces, so that one piece is gathered
- * while the next is exchanged: `allGather(sum(allToAll(x)))`, in the same order of rows.
+ * All-to-all along one axis followed by an all-gather along another axis: `allGather(sum(allToAll(x)))`. Both run in
+ * pieces, so that one piece is gathered while the next piece is exchanged. The order of rows does not depend on the
+ * pieces.
  *
- * The backward pass runs the transposed collectives in the same pieces: one piece's reduce-scatter overlaps with
- * another's all-to-all.
+ * The backward pass runs the transposed collectives in the same pieces: the reduce-scatter of one piece overlaps with
+ * the all-to-all of another piece.
  *
- * Cost: `(A − 1)/A` of the bytes of `x` plus `(N − 1)/S` times these bytes sent per rank. Time: that of the slower
- * collective, plus one piece of the faster one.
+ * Cost: `(A − 1)/A` of the bytes of `x` plus `(N − 1)/S` times these bytes sent per rank. Time: the slower collective,
+ * plus one piece of the faster collective.
  *
- * @param x_RD [A·b, D], rows for the first rank, then for the second, …
+ * @param x_RD [A·b, D], rows for the first rank, then for the second rank, …
  * @returns [N·(A/S)·b, D]: the received rows of each rank along the axis of the all-gather, ordered by source.
  * Source: Parm (INFOCOM 2024), "simultaneous AlltoAll and AllGather" of schedule S2, which splits by source.
  */

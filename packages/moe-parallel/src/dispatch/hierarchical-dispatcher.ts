@@ -5,18 +5,19 @@ import { maxEntries } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 /**
- * Dispatcher that sends rows in several levels, one row per token and choice. First along the innermost axis, to the
- * rank of the sender's group that has the same index there as the expert's rank in its own group; then, together with
- * the rows of all ranks of the group, along the next outer axis. So a rank sends one message to each of g peers per
- * level, `Σ (g − 1)` messages instead of `∏ g − 1`. The slowest link carries the same bytes as with `raggedDispatcher`,
- * in correspondingly fewer and larger messages.
+ * Dispatcher that sends rows in several levels, one row per token and choice. A row is first sent along the innermost
+ * axis, within the sender's group, to the rank with the same index as the expert's rank. This rank then sends the rows
+ * of all ranks in the group along the next outer axis. At each level, a rank sends one message to every other rank
+ * along the axis, `Σ (g − 1)` messages in total instead of `∏ g − 1`. The slowest link transmits the same bytes as with
+ * `raggedDispatcher`, in fewer and larger messages.
  *
- * The dense dispatcher needs no such variant: the communicator splits its all-to-all into two levels if that is faster.
+ * The dense dispatcher needs no such variant, because the communicator splits its all-to-all into two levels if two
+ * levels are faster.
  *
- * Cost: for a mesh of two axes `4·(D + 1)` bytes per row and level in dispatch and `4·D` in combine, counted for each
- * axis along which the expert's rank has another index; per chunk `4·E·(P − 1)` bytes of counts sent per rank, and
+ * Cost with two axes: `4·(D + 1)` bytes per row and level in dispatch and `4·D` in combine, for each axis along which
+ * sender and expert's rank have different indices; per chunk `4·E·(P − 1)` bytes of counts sent per rank, and
  * `12·(g − 1)` for each axis.
- * @throws ArgumentError for invalid options, and if the product of the axes is not the axis of the experts.
+ * @throws ArgumentError for invalid options, and if the product of the axes is not the experts' axis.
  * @example
  * ```ts
  * const moe = moeLayer({

@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, D width of a token, K choices of a token, S rows that this rank's experts process, N
-// copies received by this rank.
+// Shapes: T tokens of this rank, D token width, K choices per token, S rows that this rank's experts process, N copies
+// received by this rank.
 import { concat, scope, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { fromRows, assignRows, type RowTokens, toRows } from "../rows.ts";
@@ -10,39 +10,36 @@ import { maxRowsPerRank } from "./row-bounds.ts";
 import { rowOf, targetsOf } from "./targets.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
 
-/** Route of the copies of one chunk through the levels. */
+/** Route of one chunk's copies through the levels. */
 export interface LevelRoute {
   /** Hops in the order of dispatch. */
   readonly hops: readonly Hop[];
-  /** Source copy and weight of each row of this rank's experts. */
+  /** Source copy and weight of each row for this rank's experts. */
   readonly rows: RowTokens;
 }
 
 /** State of the level dispatchers that `combine` needs: the route of each chunk. */
 export type LevelMetadata = readonly LevelRoute[];
 
-/**
- * The operations in which level dispatchers differ: packing of copies, order of levels, and bounds on the number of
- * copies.
- */
+/** Operations in which level dispatchers differ: packing, order of levels, and maximum number of copies. */
 export interface LevelStrategy {
   readonly name: string;
   /** Returns the copies of a chunk's tokens before the first hop. */
   readonly pack: (chunk: TokenChunk, targets_TK: Tensor) => Copies;
-  /** Split received rows into tokens and weights, [N, K]. Without weights, every expert output has weight 1. */
+  /** Splits received rows into tokens and weights, [N, K]. Absent weights: every expert output has weight 1. */
   readonly unpack: (x_ND: Tensor, width: number) => { readonly x_ND: Tensor; readonly weights_NK?: Tensor };
   /** Returns the levels in the order of dispatch. */
   readonly orderLevels: (levels: readonly Level[]) => readonly Level[];
-  /** Number of targets per copy: K if a copy serves several experts, otherwise 1. */
+  /** Returns the number of targets per copy: K if a copy is used by several experts, otherwise 1. */
   readonly targetsPerCopy: (sizes: DispatchSizes) => number;
-  /** Maximum number of copies of one rank's tokens sent to ranks that hold `numExperts` experts in total. */
+  /** Returns the maximum number of copies that one rank sends to ranks with `numExperts` experts in total. */
   readonly maxCopies: (numExperts: number, sizes: DispatchSizes) => number;
 }
 
 interface BufferSizes {
-  /** Maximum number of copies from one rank to another, per level. */
+  /** Maximum number of copies from one rank to another rank, per level. */
   readonly rowsPerHop: readonly number[];
-  /** S, number of rows. */
+  /** S, number of rows for this rank's experts. */
   readonly numRows: number;
 }
 
@@ -64,9 +61,9 @@ const bufferSizes = (
 };
 
 /**
- * Returns a dispatcher that sends tokens over one level of the mesh after the other: from rank to rank along one axis,
- * then along the next. All chunks pass a level before any chunk passes the next, so that different chunks can be on
- * different levels at the same time.
+ * Returns a dispatcher that sends tokens over one level of the mesh after another: from rank to rank along one axis,
+ * then along the next axis. All chunks pass a level before a chunk passes the next level, so that different chunks can
+ * be sent over different levels at the same time.
  */
 export const levelDispatcher = (strategy: LevelStrategy, options: LevelOptions): TokenDispatcher<LevelMetadata> => {
   checkLevels(strategy.name, options);
@@ -115,7 +112,7 @@ export const levelDispatcher = (strategy: LevelStrategy, options: LevelOptions):
     combine: (outputs, metadata, sizes) => {
       const levels = levelsFor(sizes);
       const tokens = chunkRanges(sizes.numTokens, sizes.numChunks).map(({ begin, end }) => end - begin);
-      /** Number of copies of a chunk on this rank after `numHops` hops. */
+      /** Returns the number of copies of a chunk on this rank after `numHops` hops. */
       const numCopies = (chunk: number, numHops: number): number =>
         numHops === 0 ? tokens[chunk]! : metadata[chunk]!.hops[numHops - 1]!.tokens_R.shape[0]!;
       const weighted = outputs.map((y_SD, chunk) =>

@@ -1,5 +1,5 @@
-// Shapes: N copies of X tokens on this rank (N / X of each token), D width of a token, K targets of a copy, g ranks
-// along an axis, M maximum number of copies from one rank to another, R = g·M rows of the send and receive buffers.
+// Shapes: N copies of X tokens on this rank (N / X of each token), D token width, K targets per copy, g ranks along an
+// axis, M maximum number of copies from one rank to another rank, R = g·M rows of the send and receive buffers.
 import {
   add,
   arange,
@@ -25,23 +25,23 @@ import { groupOf } from "./targets.ts";
 /** Copies of tokens between two hops. */
 export interface Copies {
   readonly x_XD: Tensor;
-  /** Target rows of each copy, i32, see `targetsOf`. */
+  /** Target rows of each copy, i32; see `targetsOf`. */
   readonly targets_NK: Tensor;
-  /** Weight of each copy in the sum of its token, f32. Default: 1. */
+  /** Weight of each copy in the sum for its token, f32. Default: 1. */
   readonly weights_N?: Tensor;
 }
 
-/** Data of one hop that the return of copies needs. */
+/** Data of one hop that is needed to return copies. */
 export interface Hop extends RowTokens {
-  /** Number of copies sent to each rank along the axis, this rank included, i32. */
+  /** Number of copies sent to each rank along the axis, including this rank, i32. */
   readonly leaving_g: Tensor;
   /** Number of copies received from each rank, i32. */
   readonly arrived_g: Tensor;
 }
 
 /**
- * Row of each copy for each rank along the axis: i32 [N, g], −1 if the copy is not sent there. The rows for one rank
- * are contiguous.
+ * Returns the row of each copy for each rank along the axis: i32 [N, g], −1 if the copy is not sent to this rank. The
+ * rows for one rank are contiguous.
  */
 const leavingRows = (needs_Ng: Tensor, room: number): Tensor => {
   const numGroups = needs_Ng.shape[1]!;
@@ -50,12 +50,12 @@ const leavingRows = (needs_Ng: Tensor, room: number): Tensor => {
 };
 
 /**
- * Send copies along an axis: one copy to each rank whose side of the mesh has any of the copy's targets. Received
- * copies keep only the targets on this rank's side.
+ * Send copies along an axis. Each rank along the axis represents a part of the mesh. A copy is sent to every rank whose
+ * part contains a target of the copy. Received copies contain only the targets in this rank's part.
  *
- * @param room M. @param numRows number of expert rows of each rank.
- * Cost: `4·(D + K)` bytes per copy that goes to another rank, and `8·(g − 1)` bytes of counts, sent per rank, in two
- * ragged all-to-alls; N·K·g comparisons.
+ * @param room M. @param numRows number of expert rows per rank.
+ * Cost per rank: two ragged all-to-alls that send `4·(D + K)` bytes per copy to another rank, and `8·(g − 1)` bytes of
+ * counts; N·K·g comparisons.
  */
 export const sendCopies = (
   { x_XD, targets_NK, weights_N }: Copies,

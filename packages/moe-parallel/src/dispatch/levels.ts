@@ -2,25 +2,25 @@ import { ArgumentError } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkCounts, checkPriority, tokenPriority } from "../options.ts";
 
-/** Hierarchy of the ranks along the axis of the experts: groups of groups, such as hosts, sockets, pairs. */
+/** Hierarchy of the ranks along the experts' axis, in nested groups such as hosts, sockets and pairs. */
 export interface LevelOptions {
   /**
-   * Mesh axes whose product is the axis of the experts, from the outermost (between hosts) to the innermost. The mesh
-   * contains these axes in addition to the axis of the experts, which numbers ranks in row-major order: the innermost
-   * axis varies fastest.
+   * Mesh axes whose product is the experts' axis, from the outermost (between hosts) to the innermost. The mesh
+   * contains these axes in addition to the experts' axis. The experts' axis numbers ranks in row-major order: the
+   * innermost axis varies fastest.
    */
   readonly axes: readonly string[];
   /**
-   * Priority of the collectives along each axis, 0 to 3. Collectives of the same priority wait for each other;
-   * collectives of different priorities run concurrently, and the highest goes first. Counts have the priority of the
-   * first axis used. Default: 3 for the outermost axis, which is the slowest, and one less for each further axis, at
-   * least 1. So priority 0, that of gradients, is not used.
+   * Priority of the collectives along each axis, 0 to 3. Collectives of equal priority wait for each other. Collectives
+   * of different priorities run concurrently, and a higher priority is sent first. Counts are sent with the priority of
+   * the first axis. Default: 3 for the outermost axis, which is the slowest axis, and one less for each further axis,
+   * at least 1. So priority 0, the priority of gradients, is not used.
    */
   readonly priorities?: readonly number[];
   /**
-   * Maximum number of token copies of one chunk that one rank sends to another along each axis. Default: the largest
-   * possible number, which wastes memory if loads are even. A run that exceeds the maximum fails with an
-   * `ArgumentError` that names the rank and both counts.
+   * Maximum number of token copies of one chunk that one rank sends to another rank, for each axis. Default: the
+   * largest possible number, which wastes memory if loads are even. A run that exceeds the maximum fails with an
+   * `ArgumentError` that contains the rank and both counts.
    */
   readonly copiesPerRank?: readonly number[];
 }
@@ -30,7 +30,7 @@ export interface Level {
   readonly axis: string;
   /** g, number of ranks along the axis. */
   readonly numGroups: number;
-  /** Distance between adjacent ranks along this axis, in ranks of the axis of experts. */
+  /** Distance between adjacent ranks along this axis, in ranks along the experts' axis. */
   readonly stride: number;
   readonly priority: number;
   readonly copiesPerRank?: number;
@@ -52,10 +52,10 @@ export const checkLevels = (dispatcher: string, { axes, priorities, copiesPerRan
 };
 
 /**
- * Returns the levels of a mesh, from the outermost, at least one. Axes with a single rank are skipped if there are
- * several levels.
+ * Returns the levels of a mesh, outermost level first. Axes with a single rank are skipped, unless no level would be
+ * left.
  *
- * @throws ArgumentError if the product of the axes is not the axis of the experts.
+ * @throws ArgumentError if the product of the axes is not the experts' axis.
  */
 export const levelsOf = (dispatcher: string, options: LevelOptions, axis: string): readonly Level[] => {
   const { axes, priorities = axes.map((_, i) => Math.max(1, tokenPriority - i)), copiesPerRank } = options;

@@ -1,5 +1,5 @@
-// Shapes: D width of a token, P ranks, E experts, e = E / P experts of a rank, C slots of an expert for tokens of one
-// rank, M maximum number of rows from one rank to another, R = S = P·M rows.
+// Shapes: D token width, P ranks, E experts, e = E / P experts per rank, C slots per expert for the tokens of one rank,
+// M maximum number of rows from one rank to another rank, R = S = P·M rows.
 import {
   add,
   allToAll,
@@ -27,14 +27,14 @@ import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 export interface RaggedDispatcherOptions {
   /**
-   * M, maximum number of rows from one rank to another. Default: the largest possible number, `min(e·C, T·min(K, e))`,
-   * which wastes memory if loads are even. A run that exceeds the maximum fails with an `ArgumentError` that names the
-   * rank and both counts.
+   * M, maximum number of rows from one rank to another rank. Default: the largest possible number,
+   * `min(e·C, T·min(K, e))`, which wastes memory if loads are even. A run that exceeds the maximum fails with an
+   * `ArgumentError` that contains the rank and both counts.
    */
   readonly rowsPerRank?: number;
   /**
-   * Priority of the collectives, 0 to 3. Collectives of the same priority wait for each other; the highest priority
-   * goes first. Default: 3.
+   * Priority of the collectives, 0 to 3. Collectives of equal priority wait for each other; a higher priority is sent
+   * first. Default: 3.
    */
   readonly priority?: number;
 }
@@ -51,10 +51,10 @@ interface RaggedChunk extends RowTokens {
 export type RaggedMetadata = readonly RaggedChunk[];
 
 /**
- * Returns the local expert of each received row, and e for an empty row. The rows of each source rank are sorted by
+ * Returns the local expert of each received row; e for an empty row. The rows from each source rank are sorted by
  * expert.
  *
- * @param counts_Pe number of rows of each rank for each expert. @returns i32 [P, M].
+ * @param counts_Pe number of rows from each rank for each expert. @returns i32 [P, M].
  */
 const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
   const [numRanks, own] = counts_Pe.shape as [number, number];
@@ -64,11 +64,12 @@ const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
 };
 
 /**
- * Dispatcher that sends only rows with a token, by one ragged all-to-all for dispatch and one for combine, after an
- * all-to-all of E counts. An expert processes exactly its own rows. Chunks are ranges of tokens.
+ * Dispatcher that sends only rows with a token. After an all-to-all of E counts, one ragged all-to-all dispatches the
+ * rows; another returns the results for combine. An expert processes only rows with its tokens. Chunks are ranges of
+ * tokens.
  *
- * Cost: `4·D` bytes per row that goes to another rank, in each direction, and per chunk `4·E·(P − 1)/P + 8·(P − 1)`
- * bytes of counts sent per rank; a sort of P·M small integers.
+ * Cost: `4·D` bytes per row to another rank, in each direction; `4·E·(P − 1)/P + 8·(P − 1)` bytes of counts sent per
+ * rank and chunk; a sort of P·M small integers.
  * @throws ArgumentError for a `rowsPerRank` that is not an integer from 1, or an invalid priority.
  * @example
  * ```ts
@@ -100,7 +101,7 @@ export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDi
       const leaving_P = sum(byRank(order.kept_E), { dims: -1 });
       const counts_Pe = byRank(allToAll(order.kept_E, axis, { priority }));
       const { x, rows: arrived_P } = raggedAllToAll(rows_RD, leaving_P, axis, { priority });
-      // The sort is stable: rows of an expert stay in rank order, and empty rows come last.
+      // The sort is stable: the rows of an expert stay in rank order, and empty rows come last.
       const byExpert_S = argsort(reshape(expertOfRow(counts_Pe, room), [-1]));
       return {
         rows: { rows_SD: permuteRows(x, byExpert_S), counts_e: sum(counts_Pe, { dims: 0 }) },

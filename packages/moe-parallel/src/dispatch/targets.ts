@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, K choices of a token, P ranks, E experts in placement order, e = E / P experts of a
-// rank, S expert rows of each rank.
+// Shapes: T tokens of this rank, K choices per token, P ranks, E experts in placement order, e = E / P experts per
+// rank, S expert rows per rank.
 import {
   add,
   allGather,
@@ -22,19 +22,19 @@ import type { Order } from "../order.ts";
 import { before } from "./chunks.ts";
 import type { DispatchSizes } from "./token-dispatcher.ts";
 
-// A target is a global row number: 1 + S · rank + row. 0 means no target, so that the zero padding after the rows of a
-// ragged collective has no targets.
+// A target is a global row number: 1 + S · rank + row. 0 means that there is no target, so zero padding after the rows
+// of a ragged collective has no targets.
 
 export interface Targets {
   /** Target of each entry, i32. */
   readonly targets_TK: Tensor;
-  /** Number of rows of all ranks for each expert of this rank, i32. */
+  /** Number of rows from all ranks for each expert of this rank, i32. */
   readonly counts_e: Tensor;
 }
 
 /**
- * Compute the target row of each entry: ordered by expert, then by source rank, then by slot, without gaps. The source
- * rank knows the target, so received rows can be placed without a sort, whatever route they took.
+ * Compute the target row of each entry. Target rows are ordered by expert, then by source rank, then by slot, without
+ * gaps. The source rank computes the target, so received rows can be placed without a sort, whatever their route.
  *
  * @param numRows S. @param priority priority of the collective.
  * Cost: `4·E·(P − 1)` bytes of counts sent per rank, in one small all-gather.
@@ -58,14 +58,14 @@ export const targetsOf = (
   const ofEarlierRanks_E = gather(subtract(cumsum(kept_PE, { dim: 0 }), kept_PE), rank);
   const first_E = add(reshape(before(total_Pe), [numExperts]), ofEarlierRanks_E);
   const rows_TK = add(gather(first_E, experts_TK, { outside: "zero" }), slots_TK);
-  // If not all rows fit, a later hop receives too many copies and fails. Until then, a row number is clamped to its own
-  // rank, so that the copies are counted for the correct rank.
+  // If not all rows fit, a later hop receives too many copies and fails. Until then, a row number is clamped to the
+  // range of its rank, so that the copies are counted for the correct rank.
   const inRoom_TK = minimum(rows_TK, numRows - 1);
   const targets_TK = add(add(multiply(divide(experts_TK, own), numRows), inRoom_TK), 1);
   return { targets_TK: where(less(experts_TK, 0), 0, targets_TK), counts_e: gather(total_Pe, rank) };
 };
 
-/** Rank of each target along an axis with rank distance `stride`; −1 for no target. */
+/** Returns the rank of each target along an axis with rank distance `stride`; −1 for no target. */
 export const groupOf = (
   targets: Tensor,
   { numGroups, stride, numRows }: { readonly numGroups: number; readonly stride: number; readonly numRows: number },
@@ -75,7 +75,7 @@ export const groupOf = (
   return where(less(targets, 1), -1, group);
 };
 
-/** Local row of each target of this rank; −1 for no target. */
+/** Returns the local row of each target on this rank; −1 for no target. */
 export const rowOf = (targets: Tensor, numRows: number): Tensor => {
   const row = subtract(targets, 1);
   return where(less(targets, 1), -1, subtract(row, multiply(divide(row, numRows), numRows)));

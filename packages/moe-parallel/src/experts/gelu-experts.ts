@@ -1,16 +1,16 @@
-// Shapes: e experts of this rank, S rows that they process, D width of a token, F hidden width of an expert.
+// Shapes: e experts of this rank, S rows that they process, D token width, F expert hidden width.
 import { foldIn, gelu, groupedMatmul, normal, type Tensor } from "@skein/tensor-core";
 import { checkCounts } from "../options.ts";
 import type { Experts, MlpExpertsOptions } from "./experts.ts";
 
-/** Parameters of one expert; stacked [e, …] in a layer. */
+/** Parameters of one expert. A layer stacks them as [e, …]. */
 export interface GeluExpertParams {
   readonly up_DF: Tensor;
   readonly down_FD: Tensor;
 }
 
 /**
- * Experts that compute `gelu(x U) V`, like the feed-forward part of `gpt`.
+ * Experts that compute `gelu(x U) V`, like the feed-forward layers of `gpt`.
  *
  * Cost: `4·S·D·F` flops for S rows.
  * @throws ArgumentError for sizes that are not integers from 1.

@@ -1,9 +1,9 @@
-// Shapes: e experts of this rank, S rows that they process, D width of a token, F hidden width of an expert.
+// Shapes: e experts of this rank, S rows that they process, D token width, F expert hidden width.
 import { foldIn, groupedMatmul, multiply, normal, silu, type Tensor } from "@skein/tensor-core";
 import { checkCounts } from "../options.ts";
 import type { Experts, MlpExpertsOptions } from "./experts.ts";
 
-/** Parameters of one expert; stacked [e, …] in a layer. */
+/** Parameters of one expert. A layer stacks them as [e, …]. */
 export interface SwigluExpertParams {
   readonly gate_DF: Tensor;
   readonly up_DF: Tensor;

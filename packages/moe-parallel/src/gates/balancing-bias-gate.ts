@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
+// Shapes: T tokens of this rank, D token width, E experts, K choices per token.
 import {
   add,
   matmul,
@@ -26,20 +26,20 @@ import { normalizeRows } from "./sigmoid-gate.ts";
 export interface BalancingBiasGateOptions extends TopKRouterOptions {
   /** Change of a bias per step. Default: 0.001. */
   readonly updateRate?: number;
-  /** Sum of the weights of a token. Default: 1. */
+  /** Sum of a token's weights. Default: 1. */
   readonly weightSum?: number;
 }
 
 export interface BalancingBiasState {
-  /** Bias added to scores for the choice of experts only, f32. */
+  /** Bias that is added to scores only to choose experts, f32. */
   readonly bias_E: Tensor;
 }
 
 /**
- * Gate that routes each token to the K experts of greatest `sigmoid(x W) + b`. Weights are the sigmoids without the
+ * Gate that routes each token to the K experts with the greatest `sigmoid(x W) + b`. Weights are the sigmoids without
  * bias, divided by their sum over the K experts. Instead of an auxiliary loss, the bias of an expert decreases by
- * `updateRate` after each step with a load above the mean, and increases after a step with a load below the mean: `b +=
- * updateRate · sign(mean load − load)`. Loads are summed over all ranks, so biases stay equal on all ranks.
+ * `updateRate` after each step with a load above the mean, and increases after a step with a load below the mean:
+ * `b += updateRate · sign(mean load − load)`. Loads are summed over all ranks, so biases stay equal on all ranks.
  *
  * Cost: `2·T·D·E` flops.
  * @example

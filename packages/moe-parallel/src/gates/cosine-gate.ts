@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token, J width of the projection.
+// Shapes: T tokens of this rank, D token width, E experts, K choices per token, J projection width.
 import {
   ArgumentError,
   type EmptyState,
@@ -20,11 +20,11 @@ import { unitRows } from "./unit-rows.ts";
 export interface CosineGateOptions extends TopKRouterOptions {
   /** J, width of the projection. Default: 256. */
   readonly projection?: number;
-  /** Initial value of the learned temperature, the divisor of cosines. Default: 0.5. */
+  /** Initial value of the learned temperature, by which cosines are divided. Default: 0.5. */
   readonly temperature?: number;
 }
 
-/** Parameters of a cosine gate; trailing letters of a name are its shape. */
+/** Parameters of a cosine gate. The suffix of a name is its shape. */
 export interface CosineParams {
   readonly projection_DJ: Tensor;
   readonly experts_EJ: Tensor;
@@ -32,13 +32,13 @@ export interface CosineParams {
   readonly logScale: Tensor;
 }
 
-/** Limits the temperature to at least 0.01, whatever value is learned. */
+/** Upper bound that limits the learned temperature to at least 0.01. */
 const greatestLogScale = Math.log(100);
 
 /**
  * Gate that routes each token to the K experts whose vectors are closest in direction to the token's projection. Scores
- * are cosines divided by a learned temperature; weights are their softmax over all experts. Vector lengths have no
- * influence, so the experts' vectors cannot all grow towards the same tokens.
+ * are cosines divided by a learned temperature; weights are their softmax over all experts. Vector lengths do not
+ * matter, so experts cannot win more tokens by longer vectors.
  *
  * Cost: `2·T·J·(D + E)` flops.
  * @throws ArgumentError for sizes that are not integers from 1, and for a temperature below 0.01.

@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, C tokens that an expert takes.
+// Shapes: T tokens of this rank, D token width, E experts, C tokens that an expert takes.
 import {
   add,
   arange,
@@ -26,14 +26,14 @@ export interface ExpertChoiceGateOptions extends RouterOptions {
 }
 
 /**
- * Expert-choice gate: each expert takes its C most probable tokens, `C = ⌈meanChoices·T/E⌉` of each rank. Loads are
- * equal by construction, and a token may get any number of experts, from none to all. Weights are the softmax over the
- * experts of a token. Ties go to the earlier token.
+ * Expert-choice gate: each expert takes its C most probable tokens from each rank, `C = ⌈meanChoices·T/E⌉`. Loads are
+ * equal by construction, and a token may get any number of experts, from 0 to E. Weights are the softmax over a token's
+ * experts. Among equal probabilities, the earlier token is taken.
  *
- * A choice depends on all tokens of a rank, including later tokens of a sequence. So a language model would choose
- * differently when it generates token by token.
+ * A choice depends on all tokens of a rank, including later tokens of a sequence. So a language model that generates
+ * token by token would choose differently.
  *
- * Cost: `2·T·D·E` flops, and the order of T·E choices, most of them empty.
+ * Cost: `2·T·D·E` flops, and ordering T·E choices, most of which are empty.
  * @example
  * ```ts
  * const gate = expertChoiceGate({ width: 4, numExperts: 2 });

@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token, C slots of an expert.
+// Shapes: T tokens of this rank, D token width, E experts, K choices per token, C slots per expert.
 import {
   add,
   ArgumentError,
@@ -22,42 +22,43 @@ import { countPerExpert } from "../load.ts";
 import type { AuxiliaryLoss, RouterScores, TokenSums, WholeBatch } from "../losses/auxiliary-loss.ts";
 import { numRanksOf, sumOverRanks } from "../over-ranks.ts";
 
-/** Mode and inputs of a gate's run. */
+/** Mode and inputs of a gate. */
 export interface GateContext {
-  /** Whether the run is a training step, with noise, balancing and new state. */
+  /** Whether the gate runs in a training step, with noise, balancing and a new state. */
   readonly train: boolean;
-  /** Random key u32[2], new for each step and different on each rank. Needed only for noise and random drop orders. */
+  /** Random key u32[2], new for each step and different on each rank. Required only by noise and random drop orders. */
   readonly key?: Tensor;
   /** Mesh axes over which tokens are distributed. Loads and means are computed over all ranks along these axes. */
   readonly tokenAxes: readonly string[];
-  /** Sums over the whole batch that auxiliary losses need, if the tokens are a part of a batch. */
+  /** Sums over the full batch that auxiliary losses need. Present if the tokens are a part of a batch. */
   readonly whole?: WholeBatch;
 }
 
-/** Routing of each token to some experts. */
+/** Routing of each token to one or more experts. */
 export interface ExpertChoices {
   readonly kind: "choices";
   /** Experts of each token, all different, i32; −1 for no choice. */
   readonly choices_TK: Tensor;
-  /** Weight of each expert's output, f32. Gradients flow through the weights to the router. */
+  /** Weight of each expert's output, f32. Gradients reach the router through these weights. */
   readonly weights_TK: Tensor;
-  /** Maximum number of a rank's tokens per expert, if the gate itself guarantees it. */
+  /** Maximum number of tokens per rank and expert. Present if the gate guarantees this maximum. */
   readonly maxPerExpert?: number;
 }
 
 /**
- * Soft routing: each expert slot gets a weighted sum of all tokens, and each token gets a weighted sum of all slots.
+ * Soft routing: the input of each expert slot is a weighted sum of all tokens, and the output of each token is a
+ * weighted sum of all slots.
  */
 export interface Mixture {
   readonly kind: "mixture";
-  /** Weight of each token in each slot, f32. */
+  /** Weight of each token in the input of each slot, f32. */
   readonly dispatch_TEC: Tensor;
-  /** Weight of each slot's output in each token, f32. */
+  /** Weight of each slot's output in the output of each token, f32. */
   readonly combine_TEC: Tensor;
 }
 
 export interface GateFigures {
-  /** Number of choices of each expert over the tokens of all ranks, f32 [E]. */
+  /** Number of choices per expert over the tokens of all ranks, f32 [E]. */
   readonly load_E: Tensor;
   /** Mean entropy of the tokens' probabilities, in nats, f32 []; log E for uniform probabilities. */
   readonly entropy: Tensor;
@@ -70,7 +71,7 @@ export interface GateOutput<State> {
   readonly state: State;
   /** Sum of the auxiliary losses, f32 []. */
   readonly loss: Tensor;
-  /** Sums over these tokens that auxiliary losses need over a whole batch. */
+  /** Sums over these tokens that auxiliary losses need over a full batch. */
   readonly sums: TokenSums;
   readonly figures: GateFigures;
 }
@@ -79,13 +80,13 @@ export interface GateOutput<State> {
 export interface Gate<Params = unknown, State = unknown> {
   readonly numExperts: number;
   init(key: Tensor): { readonly params: Params; readonly state: State };
-  /** Whether auxiliary losses need sums over a whole batch: see `WholeBatch`. Default: false. */
+  /** Whether auxiliary losses need sums over a full batch: see `WholeBatch`. Default: false. */
   readonly needsWhole?: boolean;
   /**
-   * Returns the state for the next step, in training. `choose` applies the function to the loads of its own tokens.
+   * Returns the state for the next step, in training. `choose` calls this function with the loads of its tokens.
    * Default: the state does not change.
    *
-   * @param load_E number of choices of each expert over the tokens of all ranks, f32.
+   * @param load_E number of choices per expert over the tokens of all ranks, f32.
    */
   readonly update?: (state: State, load_E: Tensor) => State;
   /** Choose experts. @param x_TD tokens of any float dtype; scores are f32. */
@@ -98,7 +99,7 @@ export interface GateRule<Params, State> {
   readonly name: string;
   readonly numExperts: number;
   readonly width: number;
-  /** Auxiliary losses; the gate's loss is their sum. Default: none. */
+  /** Auxiliary losses. The gate's loss is their sum. Default: none. */
   readonly losses?: readonly AuxiliaryLoss[] | undefined;
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /** Compute routing and scores. @param x_TD f32. */
@@ -109,8 +110,8 @@ export interface GateRule<Params, State> {
     context: GateContext,
   ): { readonly routing: ExpertChoices | Mixture; readonly scores: Omit<RouterScores, "choices_TK"> };
   /**
-   * Returns the state for the next step, in training. @param load_E number of choices of each expert over the tokens of
-   * all ranks.
+   * Returns the state for the next step, in training. @param load_E number of choices per expert over the tokens of all
+   * ranks.
    */
   update?(state: State, load_E: Tensor): State;
 }
@@ -120,17 +121,17 @@ const entropyOf = (probabilities_TE: Tensor): Tensor => {
   return mean(negate(sum(multiply(probabilities_TE, logs_TE), { dims: -1 })));
 };
 
-/** Number of choices of each expert; in a mixture, its number of slots. */
+/** Returns the number of choices per expert; for a mixture, the number of slots. */
 const loadOf = (routing: ExpertChoices | Mixture, numExperts: number): Tensor =>
   routing.kind === "choices"
     ? cast(countPerExpert(routing.choices_TK, numExperts), "f32")
     : full([numExperts], routing.dispatch_TEC.shape[2]!);
 
 /**
- * Define a gate from its specific part: casts tokens to f32, sums losses, sums loads over ranks, and updates the state
- * only in training.
+ * Define a gate from its specific part. The common part casts tokens to f32, adds losses, sums loads over ranks, and
+ * updates the state only in training.
  *
- * Cost: one all-reduce of E + 1 numbers, plus those of the losses.
+ * Cost: one all-reduce of E + 1 numbers, plus the all-reduces of the losses.
  * @example
  * ```ts
  * const gate = defineGate({
@@ -162,7 +163,7 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
       );
     const { routing, scores } = rule.route(params, state, cast(x_TD, "f32"), context);
     const lossInputs = { ...scores, ...(routing.kind === "choices" && { choices_TK: routing.choices_TK }) };
-    // One all-reduce for both, because latency dominates its cost.
+    // One all-reduce for loads and entropy, because latency dominates its cost.
     const local = concat([loadOf(routing, numExperts), reshape(entropyOf(scores.probabilities_TE), [1])]);
     const totals = sumOverRanks(stopGradient(local), context.tokenAxes);
     const load_E = slice(totals, [0], [numExperts]);
@@ -184,8 +185,8 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
 });
 
 /**
- * Returns the key of a context. @throws ArgumentError if there is no key: without a key, the noise would be equal in
- * every step, or missing.
+ * Returns the key of a context. @throws ArgumentError if there is no key, because the noise would then be missing, or
+ * equal in every step.
  */
 export const requireKey = (fn: string, { key }: Pick<GateContext, "key">): Tensor => {
   if (key === undefined)

@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
+// Shapes: T tokens of this rank, D token width, E experts, K choices per token.
 import {
   add,
   ArgumentError,
@@ -32,13 +32,13 @@ export interface NoisyTopKGateOptions extends TopKRouterOptions {
 }
 
 export interface NoisyTopKParams extends RouterParams {
-  /** Parameters of the noise. Present with learned noise only. */
+  /** Parameters of the noise. Present only with learned noise. */
   readonly noise_DE?: Tensor;
 }
 
 /**
- * Noisy top-k gate: routes each token to the K experts of greatest noisy scores. Weights are the softmax over these K
- * scores, so they sum to 1 per token.
+ * Noisy top-k gate: routes each token to the K experts with the greatest noisy scores. Weights are the softmax over
+ * these K scores, so they sum to 1 per token.
  *
  * Cost: `2·T·D·E` flops; twice that with learned noise.
  * @throws ArgumentError for a single choice: its weight would always be 1, and no gradient would reach the router.
@@ -64,7 +64,7 @@ export const noisyTopKGate = (options: NoisyTopKGateOptions): Gate<NoisyTopKPara
     name: "noisyTopKGate",
     ...options,
     init: (key) => ({
-      // Initial standard deviation softplus(0) = 0.69 for all scores, as in the paper.
+      // Initial standard deviation of all scores: softplus(0) = 0.69, as in the paper.
       params: { ...initRouter(key, options), ...(noise === "learned" && { noise_DE: zeros([width, numExperts]) }) },
       state: {},
     }),

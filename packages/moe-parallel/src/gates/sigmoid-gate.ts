@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
+// Shapes: T tokens of this rank, D token width, E experts, K choices per token.
 import { divide, type EmptyState, matmul, sigmoid, sum, type Tensor } from "@skein/tensor-core";
 import { defineGate, type Gate } from "./gate.ts";
 import {
@@ -15,8 +15,8 @@ export const normalizeRows = (scores_TE: Tensor): Tensor =>
   divide(scores_TE, sum(scores_TE, { dims: -1, keepDims: true }));
 
 /**
- * Gate that routes each token to the K experts of greatest scores. The weight of an expert is the sigmoid of its score,
- * so the weights of a token may sum to more than 1.
+ * Gate that routes each token to the K experts with the greatest scores. The weight of an expert is the sigmoid of its
+ * score, so the weights of a token may sum to more than 1.
  *
  * Cost: `2·T·D·E` flops.
  * @example
@@ -36,7 +36,7 @@ export const sigmoidGate = (options: TopKRouterOptions): Gate<RouterParams, Empt
     route: ({ weight_DE }, _, x_TD) => {
       const logits_TE = matmul(x_TD, weight_DE);
       const scores_TE = sigmoid(logits_TE);
-      // Uses logits, because many sigmoids far from 0 round to the same value 1.
+      // Uses logits, because sigmoids of many large logits round to 1.
       const choices_TK = chooseGreatest(logits_TE, options.numChoices);
       return {
         routing: { kind: "choices", choices_TK, weights_TK: scoresOfChoices(scores_TE, choices_TK) },

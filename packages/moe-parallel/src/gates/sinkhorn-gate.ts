@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
+// Shapes: T tokens of this rank, D token width, E experts, K choices per token.
 import {
   type EmptyState,
   logSumExp,
@@ -22,13 +22,15 @@ import {
 import { normalizeRows } from "./sigmoid-gate.ts";
 
 export interface SinkhornGateOptions extends TopKRouterOptions {
-  /** Number of normalizations of rows and columns. Fixed, because the graph cannot stop at convergence. Default: 16. */
+  /**
+   * Number of normalizations of columns and rows. Constant, because the graph cannot stop at convergence. Default: 16.
+   */
   readonly numIterations?: number;
 }
 
 /**
- * Sinkhorn normalization: normalize rows and columns of `exp(logits)` alternately, so that each token sums to 1 and
- * each expert to about T/E tokens. Computed with logarithms, which do not overflow: f32 [T, E].
+ * Sinkhorn normalization: normalize rows and columns of `exp(logits)` alternately, so that each token sums to 1, and
+ * each expert sums to about T/E. Returns logarithms, which do not overflow: f32 [T, E].
  *
  * Cost: two passes over T·E numbers per iteration.
  */
@@ -43,9 +45,9 @@ export const balanceLogits = (logits_TE: Tensor, numIterations: number): Tensor 
 };
 
 /**
- * Sinkhorn gate: in training, routes each token to the K experts of greatest balanced scores (`balanceLogits`, over the
- * tokens of one rank); otherwise to those of greatest scores. Weights are computed from the unbalanced scores: sigmoid
- * for one choice, softmax for several.
+ * Sinkhorn gate: in training, routes each token to the K experts with the greatest balanced scores (`balanceLogits`,
+ * over the tokens of one rank), otherwise to the K experts with the greatest scores. Weights are computed from the
+ * unbalanced scores: sigmoid for one choice, softmax for several choices.
  *
  * Cost: `2·T·D·E` flops, plus the balancing.
  * @throws ArgumentError for sizes that are not integers from 1.

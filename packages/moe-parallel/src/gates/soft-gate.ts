@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, C slots of an expert, R = E·C slots of all.
+// Shapes: T tokens of this rank, D token width, E experts, C slots per expert, R = E·C slots in total.
 import {
   type EmptyState,
   full,
@@ -17,27 +17,26 @@ import { unitRows } from "./unit-rows.ts";
 
 export interface SoftGateOptions extends Omit<RouterOptions, "losses"> {
   /**
-   * C, number of slots per expert. With as many slots as tokens over all experts, C = T / E, the cost equals that of K
-   * = 1. Default: 1.
+   * C, number of slots per expert. With C = T / E, there are as many slots as tokens, and the cost is the same as with
+   * one choice per token. Default: 1.
    */
   readonly slots?: number;
 }
 
-/** Parameters of a soft gate; trailing letters of a name are its shape. */
+/** Parameters of a soft gate. The suffix of a name is its shape. */
 export interface SoftParams {
   readonly slots_RD: Tensor;
-  /** Scale of the cosines, f32 []. */
+  /** Factor s of the cosines, f32 []. */
   readonly scale: Tensor;
 }
 
 /**
- * Soft MoE gate, without discrete choices. Each slot of an expert gets a mean of all tokens, weighted by the softmax
- * over tokens of `s·cos(x, φ)`. Each token gets a mean of all slots' outputs, weighted by the softmax over slots of the
- * same scores. The whole gate is differentiable, and every expert has work.
+ * Soft MoE gate, without discrete choices. Scores are `s·cos(x, φ)` for token x and slot parameters φ. The input of
+ * each slot is a mean of tokens, weighted by the softmax of the scores over tokens. The output of each token is a mean
+ * of slot outputs, weighted by the softmax over slots. The gate is fully differentiable, and every expert is used.
  *
- * The softmax over tokens covers the tokens of one rank: all sequences of the rank mix, and later tokens with earlier
- * tokens, so the gate is not suited to language models. Loads are equal by construction, so auxiliary losses have no
- * effect.
+ * The softmax over tokens includes all tokens of one rank. It mixes sequences, and later tokens with earlier tokens, so
+ * the gate is not suited to language models. Loads are equal by construction, so auxiliary losses have no effect.
  *
  * Cost: `6·T·D·E·C` flops.
  * @throws ArgumentError for sizes that are not integers from 1.

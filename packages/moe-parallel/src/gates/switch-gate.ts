@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, D width of a token, E experts, K choices of a token.
+// Shapes: T tokens of this rank, D token width, E experts, K choices per token.
 import { ArgumentError, type EmptyState, matmul, multiply, softmax, uniform } from "@skein/tensor-core";
 import { defineGate, type Gate, requireKey } from "./gate.ts";
 import {
@@ -14,16 +14,16 @@ export interface SwitchGateOptions extends RouterOptions {
   /** K, number of experts per token. Default: 1. */
   readonly numChoices?: number;
   /**
-   * In training, the router's input is multiplied by uniform random numbers from 1 − jitter to 1 + jitter. Default: 0;
-   * the paper uses 0.01.
+   * Jitter: in training, the router's input is multiplied by uniform random numbers from 1 − jitter to 1 + jitter.
+   * Default: 0; the paper uses 0.01.
    */
   readonly jitter?: number;
 }
 
 /**
- * Switch gate: routes each token to its K most probable experts, by default one, and weights their outputs by the
- * probabilities `p = softmax(x W)`. The softmax is computed before the choice. After the choice, a single choice would
- * have weight 1, and no gradient would reach the router.
+ * Switch gate: routes each token to its K most probable experts, by default to one, and weights their outputs by the
+ * probabilities `p = softmax(x W)`. The softmax includes all experts. With a softmax over the chosen experts only, a
+ * single choice would have weight 1, and no gradient would reach the router.
  *
  * Cost: `2·T·D·E` flops.
  * @throws ArgumentError for sizes that are not integers from 1, and for a jitter outside [0, 1).
@@ -57,7 +57,7 @@ export const switchGate = (options: SwitchGateOptions): Gate<RouterParams, Empty
           : x_TD;
       const logits_TE = matmul(jittered_TD, weight_DE);
       const probabilities_TE = softmax(logits_TE);
-      // Uses logits, because small probabilities of different experts round to the same value 0.
+      // Uses logits, because probabilities of very unlikely experts round to 0.
       const choices_TK = chooseGreatest(logits_TE, numChoices);
       return {
         routing: { kind: "choices", choices_TK, weights_TK: scoresOfChoices(probabilities_TE, choices_TK) },

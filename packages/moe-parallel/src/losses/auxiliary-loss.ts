@@ -1,7 +1,7 @@
-// Shapes: T tokens of this rank, E experts, K choices of a token.
+// Shapes: T tokens of this rank, E experts, K choices per token.
 import { ArgumentError, type Tensor } from "@skein/tensor-core";
 
-/** Scores and decisions of a gate, as input of auxiliary losses and figures. */
+/** Scores and choices of a gate, as input of auxiliary losses and figures. */
 export interface RouterScores {
   /** Router outputs without noise and bias, f32. */
   readonly logits_TE: Tensor;
@@ -9,11 +9,11 @@ export interface RouterScores {
   readonly probabilities_TE: Tensor;
   /** Chosen experts, i32; −1 for no choice. Absent for a gate that mixes tokens. */
   readonly choices_TK?: Tensor;
-  /** Noise of the scores. Absent if no noise was added. */
+  /** Noise added to the scores. Absent: no noise. */
   readonly noise?: ScoreNoise;
 }
 
-/** Noise of scores: noisy logits and standard deviations. */
+/** Noise added to scores: noisy logits and standard deviations. */
 export interface ScoreNoise {
   /** Logits with noise, f32. */
   readonly noisy_TE: Tensor;
@@ -21,10 +21,10 @@ export interface ScoreNoise {
   readonly deviation_TE: Tensor;
 }
 
-/** Named sums over the tokens of all ranks, f32 [E] each. */
+/** Named sums over the tokens of all ranks, f32 [E] per sum. */
 export type TokenSums = Readonly<Record<string, Tensor>>;
 
-/** Data of the whole batch that one part needs, from an earlier pass over all parts. */
+/** Data of the full batch for one part of the batch, from an earlier pass over all parts. */
 export interface WholeBatch {
   /** Number of parts, each with the same number of tokens. */
   readonly numParts: number;
@@ -32,19 +32,20 @@ export interface WholeBatch {
   readonly sums: TokenSums;
 }
 
-/** An auxiliary term of the loss. */
+/** An auxiliary loss term. */
 export interface AuxiliaryLoss {
   /**
-   * Compute the term, f32 scalar, including its coefficient. Tokens are distributed evenly over the ranks of
-   * `tokenAxes`. The value is that of the tokens of all ranks, or a per-rank value whose mean over the ranks is.
+   * Computes the term, f32 scalar, including its coefficient. Tokens are distributed evenly over the ranks of
+   * `tokenAxes`. The result is either the value for the tokens of all ranks, or a value per rank whose mean over ranks
+   * is that value.
    *
-   * @param whole data of the whole batch, for a part of a batch: the mean of all parts' terms, and of their gradients,
-   *   then equals that of the whole batch. Absent: the tokens are the whole batch.
+   * @param whole data of the full batch, if the tokens are a part of a batch. The mean of all parts' terms, and of
+   *   their gradients, then equals the term of the full batch. Absent: the tokens are the full batch.
    */
   (scores: RouterScores, tokenAxes: readonly string[], whole?: WholeBatch): Tensor;
   /**
-   * Returns sums in which the term is not linear, so that parts of a batch need the sums of the whole batch. Absent:
-   * the term needs no such sums, and the mean of the parts' terms equals the batch's term.
+   * Returns the sums of which the term is a nonlinear function, so that a part of a batch needs the sums of the full
+   * batch. Absent: the term needs no such sums, and the mean of the parts' terms equals the batch's term.
    */
   readonly sums?: (scores: RouterScores, tokenAxes: readonly string[]) => TokenSums;
 }

@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, E experts, K choices of a token.
+// Shapes: T tokens of this rank, E experts, K choices per token.
 import {
   ArgumentError,
   cast,
@@ -17,15 +17,15 @@ import { sumOverRanks } from "../over-ranks.ts";
 import { type AuxiliaryLoss, requireChoices, type RouterScores, type WholeBatch } from "./auxiliary-loss.ts";
 
 export interface BalanceLossOptions {
-  /** Factor of the loss. Default: 0.01. */
+  /** Factor by which the loss is multiplied. Default: 0.01. */
   readonly coefficient?: number;
-  /** Choices that count as load: all choices, or the first choice of each token only. Default: all. */
+  /** Choices that count as load: all choices, or only the first choice of each token. Default: all. */
   readonly choices?: "all" | "first";
 }
 
 /**
- * Load-balancing loss `coefficient · E · Σ_e f_e p_e`: f is an expert's share of the choices, p its mean probability,
- * over the tokens of all ranks. Gradients flow through p: experts that are chosen often become less probable.
+ * Load-balancing loss `coefficient · E · Σ_e f_e p_e`. Over the tokens of all ranks, f is an expert's share of the
+ * choices, and p its mean probability. Gradients flow through p, so experts that are chosen often become less probable.
  *
  * The value is 1 (times the coefficient) if f or p is uniform, and at most E. The value can be below 1 if frequently
  * chosen experts win by small margins.
@@ -58,8 +58,8 @@ export const balanceLoss = (options: BalanceLossOptions = {}): AuxiliaryLoss => 
     const load_E = (whole?.sums ?? sums(scores, tokenAxes))[name]!;
     // The divisor is at least 1, because the total load is 0 if no token has a choice.
     const shares_E = stopGradient(divide(load_E, maximum(sum(load_E), 1)));
-    // Means over these tokens only: the loss is linear in the means, so its mean over ranks and parts equals that of
-    // all tokens.
+    // Means over these tokens only. The loss is linear in the means, so its mean over ranks and parts equals the loss
+    // over all tokens.
     const means_E = mean(probabilities_TE, { dims: 0 });
     return multiply(sum(multiply(shares_E, means_E)), coefficient * numExperts);
   };

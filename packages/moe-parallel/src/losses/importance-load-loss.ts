@@ -1,4 +1,4 @@
-// Shapes: T tokens of this rank, E experts, K choices of a token.
+// Shapes: T tokens of this rank, E experts, K choices per token.
 import {
   add,
   divide,
@@ -29,33 +29,33 @@ import {
 } from "./auxiliary-loss.ts";
 
 export interface ImportanceLoadLossOptions {
-  /** Factor of the loss. Default: 0.1, as in the paper. */
+  /** Factor by which the loss is multiplied. Default: 0.1, as in the paper. */
   readonly coefficient?: number;
 }
 
-/** Squared coefficient of variation: variance divided by squared mean. */
+/** Returns the squared coefficient of variation: variance divided by squared mean. */
 const squaredVariation = (x_E: Tensor): Tensor => divide(variance(x_E), maximum(square(mean(x_E)), 1e-10));
 
 const standardNormal = (x: Tensor): Tensor => multiply(add(erf(multiply(x, Math.SQRT1_2)), 1), 0.5);
 
-/** Probability that an expert is among the K choices of a token if only that expert's noise is redrawn. */
+/** Returns the probability that an expert is among a token's K choices if only the noise of this expert is redrawn. */
 const chanceOfChoice = (logits_TE: Tensor, { noisy_TE, deviation_TE }: ScoreNoise, numChoices: number): Tensor => {
   const numTokens = logits_TE.shape[0]!;
   const [best] = topK(noisy_TE, numChoices + 1);
   const column = (k: number): Tensor => slice(best, [0, k], [numTokens, k + 1]);
-  // Threshold: the K-th largest score of the other experts. For one of the K chosen experts, that is the (K + 1)-th
-  // largest score.
+  // Threshold: the K-th largest score among the other experts. If the expert is one of the K chosen experts, this is
+  // the (K + 1)-th largest score of all.
   const threshold_TE = where(greater(noisy_TE, column(numChoices)), column(numChoices), column(numChoices - 1));
   return standardNormal(divide(subtract(logits_TE, threshold_TE), maximum(deviation_TE, 1e-10)));
 };
 
 /**
  * Importance and load loss `coefficient / 2 · (CV²(importance) + CV²(load))` over the tokens of all ranks. The
- * importance of an expert is the sum of its probabilities; its load is the sum of its choice probabilities, a smooth
- * count. CV is the standard deviation divided by the mean; 0 if all experts are equal.
+ * importance of an expert is the sum of its probabilities. Its load is the sum of the probabilities that it is chosen,
+ * a smooth count. CV is the standard deviation divided by the mean; 0 if all experts are equal.
  *
- * Without noise (for example outside of training), the choice probability has no gradient, so the load term is left
- * out. The same holds if every token chooses all experts.
+ * The load term is left out if there is no noise, for example outside of training, because the choice probability then
+ * has no gradient. The load term is also left out if every token chooses all experts.
  *
  * Cost: two all-reduces of E numbers, and the K + 1 greatest scores of each token.
  * @throws ArgumentError for a coefficient that is not positive, and for a gate that mixes tokens.
@@ -92,7 +92,7 @@ export const importanceLoadLoss = ({ coefficient = 0.1 }: ImportanceLoadLossOpti
 };
 
 /**
- * Returns a sum over the whole batch whose gradient flows to one part only. The gradient is multiplied by the number of
+ * Returns a sum over the full batch whose gradient reaches one part only. The gradient is multiplied by the number of
  * parts, because the losses of parts are averaged.
  */
 const withGradientOf = (part_E: Tensor, whole_E: Tensor, numParts: number): Tensor =>

@@ -4,13 +4,13 @@ import { checkPositive } from "../options.ts";
 import type { AuxiliaryLoss } from "./auxiliary-loss.ts";
 
 export interface ZLossOptions {
-  /** Factor of the loss. Default: 0.001. */
+  /** Factor by which the loss is multiplied. Default: 0.001. */
   readonly coefficient?: number;
 }
 
 /**
- * Router z-loss `coefficient · mean_t (log Σ_e exp logits_te)²`: keeps logits small, where f32 and narrower formats are
- * accurate. Computes the mean over a rank's tokens; the mean over ranks is the mean over all tokens.
+ * Router z-loss `coefficient · mean_t (log Σ_e exp logits_te)²`: keeps logits small, so that f32 and narrower formats
+ * are accurate. The loss is a mean over a rank's tokens, and its mean over ranks is the mean over all tokens.
  *
  * @throws ArgumentError for a coefficient that is not positive.
  * @example

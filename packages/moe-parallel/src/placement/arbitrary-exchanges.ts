@@ -10,8 +10,8 @@ const line: fc.Arbitrary<ExchangeLine> = fc.record({
 });
 
 /**
- * Numbers of groups per level, the coarsest first; the last number is the number of ranks. Includes groups of one rank
- * and of all ranks.
+ * Number of groups per level, coarsest level first. The last number is the number of ranks. Includes groups of one rank
+ * and groups of all ranks.
  */
 const cuts = fc.constantFrom([1], [3], [1, 2], [2, 2], [2, 4], [4, 4], [2, 2, 4], [1, 2, 4], [2, 4, 8], [3, 6]);
 
@@ -19,7 +19,7 @@ const routingOf = (numExperts: number, numTokens: number): fc.Arbitrary<Routing>
   fc
     .tuple(fc.integer({ min: 1, max: Math.min(4, numExperts) }), fc.integer({ min: 1, max: numExperts }))
     .chain(([numChoices, numCandidates]) => {
-      // Only the first few experts are chosen, so that some experts have no load, or one has all.
+      // Tokens choose only among the first few experts, so that some experts have no load, or one expert has all load.
       const candidates = Array.from({ length: Math.max(numChoices, numCandidates) }, (_, expert) => expert);
       const token = fc
         .shuffledSubarray(candidates, { minLength: numChoices, maxLength: numChoices })
@@ -29,7 +29,9 @@ const routingOf = (numExperts: number, numTokens: number): fc.Arbitrary<Routing>
         .map((tokens) => ({ numExperts, numChoices, choices: Int32Array.from(tokens.flat()) }));
     });
 
-/** Routings of all ranks' tokens with a matching placement without replicas and matching levels, for property tests. */
+/**
+ * Routings of all ranks' tokens, with a matching placement without replicas and matching levels, for property tests.
+ */
 export const exchangeCases: fc.Arbitrary<{
   readonly routing: Routing;
   readonly placement: ExpertPlacement;

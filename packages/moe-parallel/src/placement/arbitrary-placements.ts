@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { ExpertPlacement } from "./expert-placement.ts";
 
-/** Placements with one expert per slot, for property tests. */
+/** Returns a generator of placements with one expert per slot, for property tests. */
 export const placementOf = (numRanks: number, numSlotsPerRank: number): fc.Arbitrary<ExpertPlacement> => {
   const experts = Array.from({ length: numRanks * numSlotsPerRank }, (_, expert) => expert);
   return fc
@@ -14,7 +14,10 @@ export const placementWithoutReplicas: fc.Arbitrary<ExpertPlacement> = fc
   .tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 4 }))
   .chain(([numRanks, numSlots]) => placementOf(numRanks, numSlots));
 
-/** Placements in which spare slots hold replicas of any expert, also on the same rank, for property tests. */
+/**
+ * Placements in which spare slots contain replicas of any expert, even of an expert on the same rank, for property
+ * tests.
+ */
 export const placementWithReplicas: fc.Arbitrary<ExpertPlacement> = placementWithoutReplicas.chain((placement) =>
   fc.integer({ min: 1, max: placement.numExperts }).map((numExperts) => ({
     ...placement,

@@ -1,10 +1,10 @@
 /**
- * Pack n items into m packs of n / m items each: heaviest item first, each into the lightest pack with free room. Among
- * equal items, the first is packed first; among equal packs, the first is used. If packs hold one item each, item i
- * stays in pack i, because any order is equally good and this order moves nothing.
+ * Pack n items into m packs of n / m items: heaviest item first, each item into the lightest pack with free room. Among
+ * equal items, the first item is packed first. Among equal packs, the first pack is used. If every pack has room for
+ * one item, item i is put into pack i, because any order is equally good, and this order moves nothing.
  *
- * @param loads loads of the items; m divides n.
- * @param packLoads initial loads of the packs. Default: 0.
+ * @param loads load of each item; m divides n.
+ * @param packLoads initial load of each pack. Default: 0.
  * @returns the items of each pack, in the order of packing.
  *
  * Source: `balanced_packing` of EPLB, https://github.com/deepseek-ai/EPLB.

@@ -4,23 +4,23 @@ import { checkExchangeLevels, type Exchange, type ExchangeLevels } from "./excha
 import { checkExpertPlacement, type ExpertPlacement } from "./expert-placement.ts";
 import { slotOfExpert } from "./placement-lookups.ts";
 
-/** Group of each expert, for groups of consecutive ranks. */
+/** Returns the group of each expert, for groups of consecutive ranks. */
 export const groupsOfExperts = (placement: ExpertPlacement, numGroups: number): Int32Array => {
   const numSlots = placement.expertOfSlot.length / numGroups;
   return Int32Array.from(slotOfExpert(placement), (slot) => Math.floor(slot / numSlots));
 };
 
-/** Source rank of a token, for equal numbers of tokens per rank, in rank order. */
+/** Returns the source rank of a token. Tokens are in rank order, with equal numbers per rank. */
 export const rankOfToken = (token: number, numTokens: number, numRanks: number): number =>
   Math.floor((token * numRanks) / numTokens);
 
 /**
- * Count the messages of an all-to-all: the number of tokens that each rank sends to each group. A token is sent once to
- * a group, even if it chose several of the group's experts.
+ * Count the messages of an all-to-all: the number of tokens that each rank sends to each group. A token is sent only
+ * once to a group, even if the token chose several of the group's experts.
  *
- * All ranks have the same number of tokens, in rank order. After the exchange of a coarser level, a token is on the
- * rank with the same index in its group as the token's source rank. So sender and receiver are identified by index in
- * the group and by group.
+ * All ranks have the same number of tokens, in rank order. After the exchange at a coarser level, a token is on a rank
+ * with the same index within its group as the token's source rank. So an index within the group identifies the sender,
+ * and a group identifies the receiver.
  *
  * Cost: O(T · K).
  * @returns counts i32[groups · parentGroupSize], group by group.
@@ -47,8 +47,8 @@ export const messageCounts = (
 };
 
 /**
- * Check the inputs of an exchange prediction. @throws ArgumentError if routing, placement and levels do not match, or
- * one of them is invalid.
+ * Check the inputs of an exchange prediction. @throws ArgumentError if routing, placement or levels are invalid, or do
+ * not match.
  */
 export const checkExchangeInputs = (
   planner: string,

@@ -6,39 +6,39 @@ export interface ExchangeLine {
   readonly secondsPerByte: number;
 }
 
-/** One level of a hierarchy: groups of consecutive ranks, such as hosts, sockets, pairs. */
+/** One level of a hierarchy: groups of consecutive ranks, such as hosts, sockets or pairs. */
 export interface ExchangeLevel {
   /** U(i), total number of groups at this level. */
   readonly numGroups: number;
-  /** Cost between groups of this level within one group of the next coarser level. */
+  /** Cost of an all-to-all between this level's groups, within one group of the next coarser level. */
   readonly between: ExchangeLine;
-  /** Cost among all ranks of a group of this level, if no finer level is used. */
+  /** Cost of an all-to-all within a group of this level, if no finer level is used. */
   readonly within: ExchangeLine;
 }
 
 /**
- * Measured costs of the all-to-alls that form a hierarchical exchange of tokens; plain data.
+ * Measured costs of the all-to-alls in a hierarchical token exchange; plain data.
  *
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591.
  */
 export interface ExchangeLevels {
   /** G, number of ranks. */
   readonly numRanks: number;
-  /** Cost of one all-to-all among all ranks. */
+  /** Cost of a flat all-to-all among all ranks. */
   readonly flat: ExchangeLine;
-  /** D − 1 levels, the coarsest first. */
+  /** D − 1 levels, coarsest level first. */
   readonly levels: readonly ExchangeLevel[];
 }
 
-/** One all-to-all of an exchange: each rank sends to one rank in each of `numPeers` groups. */
+/** One all-to-all of an exchange, in which each rank sends to one rank in each of `numPeers` groups. */
 export interface Exchange {
   readonly line: ExchangeLine;
-  /** Number of distinct destination groups over all ranks: a token is sent once to each group that it needs. */
+  /** Total number of destination groups. A token is sent once to each group that needs the token. */
   readonly numGroups: number;
-  /** Number of groups per group of the next coarser level, the sender's own group included. */
+  /** Number of groups per group of the next coarser level, including the sender's group. */
   readonly numPeers: number;
   /**
-   * Number of ranks in a group of the next coarser level. Ranks with the same index in their groups send to each other.
+   * Number of ranks per group of the next coarser level. Ranks with equal indices in their groups send to each other.
    */
   readonly parentGroupSize: number;
 }
@@ -74,8 +74,9 @@ export const checkExchangeLevels = ({ numRanks, flat, levels }: ExchangeLevels):
 };
 
 /**
- * Returns the all-to-alls of an exchange over d levels: for d = 1 the flat all-to-all; otherwise one between groups for
- * each of the d − 1 coarsest levels, and one within the groups of the last of them.
+ * Returns the all-to-alls of an exchange over d levels. For d = 1, there is only the flat all-to-all. For d > 1, there
+ * is one all-to-all between groups per level, for the d − 1 coarsest levels, and one all-to-all within the groups of
+ * the finest of these levels.
  */
 export const exchangesOf = ({ numRanks, flat, levels }: ExchangeLevels, numLevels: number): readonly Exchange[] => {
   const used = levels.slice(0, numLevels - 1);

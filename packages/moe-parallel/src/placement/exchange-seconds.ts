@@ -8,16 +8,16 @@ import { smoothMaximum } from "./smooth-maximum.ts";
 export interface ExchangeSecondsOptions {
   /** Bytes per token: model width times bytes per number. */
   readonly bytesPerToken: number;
-  /** γ of the smooth maximum over messages. Default: ∞, the plain maximum, which describes the exchange. */
+  /** γ of the smooth maximum over messages. Default: ∞, the exact maximum, which describes the actual exchange. */
   readonly gamma?: number;
   /**
-   * Whether all senders are assumed to send equally many tokens to a group, as in the paper. Default: false, tokens are
-   * counted per sender.
+   * Whether all senders are assumed to send the same number of tokens to a group, as in the paper. If false, tokens are
+   * counted per sender. Default: false.
    */
   readonly hasEqualSenders?: boolean;
 }
 
-/** Check the options of an exchange prediction. @throws ArgumentError for a token without bytes, and for γ below 1. */
+/** Check the options of an exchange prediction. @throws ArgumentError for a token without bytes, or γ below 1. */
 export const checkExchangeOptions = (
   planner: string,
   { bytesPerToken, gamma }: Required<Pick<ExchangeSecondsOptions, "bytesPerToken" | "gamma">>,
@@ -28,16 +28,16 @@ export const checkExchangeOptions = (
 };
 
 /**
- * Predict the time to dispatch a step's tokens over 1 to D levels, if a token is sent once to each group that needs it
- * and copied there:
+ * Predict the time to dispatch a step's tokens over d = 1 to D levels. A token is sent once to each group that needs
+ * the token, and copied within the group:
  *
  *     t(1) = α + β · G · max p · B
  *     t(d) = Σ (i < d) [α(i) + β(i) · U(i) / U(i − 1) · max p(i) · B] + α' + β' · G / U(d − 1) · max p' · B
  *
- * G ranks, U(i) groups at level i, U(0) = 1; B bytes per token; p the number of tokens of each message, from
- * `messageCounts`; α and β of the flat exchange, with i those between groups, with ' those within the groups of the
- * last level used. Combining takes the same time. The formulas assume that all messages are as long as the longest
- * message, including a rank's message to itself.
+ * Symbols: G ranks; U(i) groups at level i, U(0) = 1; B bytes per token; p tokens per message, from `messageCounts`. α
+ * and β are the costs of the flat exchange, α(i) and β(i) the costs between the groups of level i, and α' and β' the
+ * costs within the groups of the last level. Combining takes the same time. The formulas assume that all messages are
+ * as long as the longest message, including a rank's message to itself.
  *
  * Cost: O(D² · T · K).
  *

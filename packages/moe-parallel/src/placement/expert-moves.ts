@@ -2,7 +2,10 @@ import { ArgumentError } from "@skein/tensor-core";
 import { checkExpertPlacement, type ExpertPlacement } from "./expert-placement.ts";
 import { ranksOfExperts } from "./placement-lookups.ts";
 
-/** Transfer of an expert's parameters and optimizer state from a rank that holds the expert to a rank that does not. */
+/**
+ * Transfer of an expert's parameters and optimizer state from a rank that has the expert to a rank that does not have
+ * it.
+ */
 export interface ExpertMove {
   readonly expert: number;
   readonly from: number;
@@ -10,16 +13,16 @@ export interface ExpertMove {
 }
 
 export interface ExpertMovesOptions {
-  /** Ranks of each host. Default: all ranks are equally far apart. */
+  /** Ranks of each host. Default: all ranks are on one host. */
   readonly hosts?: readonly (readonly number[])[];
 }
 
 /**
- * List the transfers from one placement to another. The list is minimal: one move for each rank that holds an expert
- * after but not before. Changes of slots within a rank are not moves.
+ * List the transfers from one placement to another. The list is minimal: one move for each expert and rank, if the rank
+ * has the expert after but not before. Changes of slots within a rank are not moves.
  *
- * The sender is a holder on the receiver's host if there is one. Among equally close holders, the sender with the
- * fewest copies so far is used, then the lowest rank.
+ * The sender is a rank with the expert, on the receiver's host if possible. Among equally close ranks, the rank that
+ * has sent the fewest copies so far is used, then the lowest rank.
  *
  * Cost: O(moves · holders).
  * @returns moves, ordered by expert, then by receiver.

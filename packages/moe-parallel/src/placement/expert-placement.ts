@@ -3,8 +3,8 @@ import { ArgumentError } from "@skein/tensor-core";
 /**
  * Assignment of experts to ranks: plain data, equal on all ranks, can be serialized as JSON.
  *
- * Every rank has S = slots / ranks slots, each with the parameters of one logical expert; rank r has the slots from r ·
- * S on. An expert in several slots has replicas.
+ * Every rank has S = slots / ranks slots. A slot contains the parameters of one logical expert. Rank r has the slots
+ * from r · S to (r + 1) · S − 1. An expert in several slots has replicas.
  */
 export interface ExpertPlacement {
   /** E, number of logical experts, numbered from 0. */
@@ -17,14 +17,14 @@ export interface ExpertPlacement {
 
 export interface CheckExpertPlacementOptions {
   /**
-   * Whether to forbid two replicas of one expert on the same rank, because the second only costs memory. Default:
-   * false.
+   * Whether to forbid two replicas of an expert on the same rank, because the second replica only costs memory.
+   * Default: false.
    */
   readonly shouldSeparateReplicas?: boolean;
 }
 
 /**
- * Check that every slot holds an expert, and every expert has a slot.
+ * Check that every slot contains an expert, and every expert has a slot.
  *
  * @throws ArgumentError for counts that are not positive integers, for slots that are not divisible by ranks, for
  *   experts that do not exist or have no slot, and for replicas on one rank if forbidden.
@@ -48,7 +48,7 @@ export const checkExpertPlacement = (
       throw new ArgumentError(
         `expert placement: slot ${slot} holds expert ${expert} of ${numExperts}; experts must be whole numbers from 0 to ${numExperts - 1}`,
       );
-    // Slots are ordered by rank, so only the last rank seen with an expert can be the current rank.
+    // Slots are ordered by rank, so the current rank has the expert only if it is the last rank seen with the expert.
     const rank = Math.floor((slot * numRanks) / numSlots);
     if (shouldSeparateReplicas && seen.get(expert) === rank)
       throw new ArgumentError(
@@ -64,7 +64,7 @@ export const checkExpertPlacement = (
 };
 
 /**
- * Place experts in order, one slot each: rank 0 holds the first E / P experts.
+ * Place experts in order, with one slot per expert: rank 0 has the first E / P experts.
  *
  * @throws ArgumentError if experts are not divisible by ranks.
  * @example
@@ -78,7 +78,7 @@ export const placeInOrder = (numExperts: number, numRanks: number): ExpertPlacem
   return placement;
 };
 
-/** Returns the placement with two experts swapped, replicas included. */
+/** Returns the placement with two experts swapped, including their replicas. */
 export const withExpertsSwapped = (placement: ExpertPlacement, a: number, b: number): ExpertPlacement => ({
   ...placement,
   expertOfSlot: placement.expertOfSlot.map((expert) => (expert === a ? b : expert === b ? a : expert)),

@@ -2,14 +2,14 @@ import { ArgumentError } from "@skein/tensor-core";
 import { checkExpertPlacement, type ExpertPlacement } from "./expert-placement.ts";
 import { expertsOfRank, rankOfSlot, slotOfExpert } from "./placement-lookups.ts";
 
-// Planners use the expert of each slot; a layer uses the position (slot) of each expert. The two are inverse
-// permutations if no expert has replicas. Only this file converts between them.
+// Planners use the expert of each slot; a layer uses the position (slot) of each expert. Without replicas, these are
+// inverse permutations. Only this file converts between them.
 
 /**
  * Invert positions: returns the expert at each position.
  *
  * @param positionOf position of each expert.
- * @throws ArgumentError unless each expert has its own position.
+ * @throws ArgumentError unless all experts have different positions.
  */
 export const expertsByPosition = (positionOf: readonly number[], numExperts: number): readonly number[] => {
   const experts = new Array<number>(numExperts).fill(-1);
@@ -27,7 +27,7 @@ export const expertsByPosition = (positionOf: readonly number[], numExperts: num
  * Convert a layer's positions to a placement for planners.
  *
  * @param positionOf position of each expert, such as `placeOf_E` of a layer's state.
- * @throws ArgumentError unless each expert has its own position, and experts are divisible by ranks.
+ * @throws ArgumentError unless all experts have different positions, and experts are divisible by ranks.
  * @example
  * ```ts
  * // Expert 0 is at position 2, on rank 1.
@@ -47,7 +47,7 @@ export const placementFromPositions = (positionOf: readonly number[], numRanks: 
 /**
  * Convert a placement to the position of each expert, for a layer.
  *
- * @throws ArgumentError for an invalid placement, and for replicas: a layer holds each expert once.
+ * @throws ArgumentError for an invalid placement, and for replicas, because a layer has each expert once.
  */
 export const positionsOfPlacement = (placement: ExpertPlacement): readonly number[] => {
   checkExpertPlacement(placement);
@@ -60,8 +60,8 @@ export const positionsOfPlacement = (placement: ExpertPlacement): readonly numbe
 };
 
 /**
- * Returns the positions for a placement with the fewest changes: each expert that stays on its rank keeps its position,
- * so that nothing is copied within a rank.
+ * Returns the positions for a placement that differ least from the current positions. An expert that stays on its rank
+ * also stays at its position, so that nothing is copied within a rank.
  *
  * @param before current positions. @param after placement of the same experts on the same ranks, without replicas.
  * @throws ArgumentError for invalid positions or placements, and for placements of different experts.
@@ -89,9 +89,9 @@ export const nearestPositions = (before: readonly number[], after: ExpertPlaceme
 };
 
 /**
- * Permute the ranks of a placement so that few experts move. Greedy: the group of experts and the rank with most
- * experts in common are matched first; ties go to the first. Requires ranks that are equally far apart: loads and
- * messages are the same, on other ranks.
+ * Permute the ranks of a placement so that few experts move. Greedy: the expert group and the rank with the most common
+ * experts are matched first; among equal matches, the first match. Use it only if all ranks are equally far apart,
+ * because loads and messages then only move to other ranks.
  *
  * Cost: O(P² · log P + E).
  * @throws ArgumentError for placements with replicas, or of different experts or ranks.

@@ -6,14 +6,14 @@ import { withExpertsSwapped, type ExpertPlacement } from "./expert-placement.ts"
 import { defaultGamma } from "./smooth-maximum.ts";
 import { swapSeconds } from "./swap-seconds.ts";
 
-/** Relative gain that rounding alone can cause, if the same terms are summed in another order. */
+/** Largest relative gain that rounding can cause when the same terms are summed in another order. */
 const roundingGain = 1e-12;
 
-/** Swap of two experts, with the predicted exchange times before and after. */
+/** Swap of two experts, with predicted exchange times before and after. */
 export interface ExpertSwap {
-  /** The two swapped experts, the lower number first. */
+  /** The two swapped experts, lower number first. */
   readonly experts: readonly [number, number];
-  /** d, number of levels of the exchange that the swap was chosen for: the fastest before the swap. */
+  /** d, number of levels of the exchange for which the swap was chosen: the fastest exchange before the swap. */
   readonly numLevels: number;
   /** Predicted time t(d) with the smooth maximum, in seconds. */
   readonly secondsBefore: number;
@@ -28,11 +28,11 @@ export interface PlanExpertSwapOptions {
 }
 
 /**
- * Find the two experts whose swap reduces the time of the fastest exchange most; ties go to the first pair. Returns
- * undefined if no swap saves time. Times use the smooth maximum: a swap never increases them, but may increase the
- * plain maximum slightly.
+ * Find the two experts whose swap reduces the time of the fastest exchange most; among equal swaps, the first pair.
+ * Returns undefined if no swap saves time. Times are computed with the smooth maximum. A swap never increases such a
+ * time, but may slightly increase the time with the exact maximum.
  *
- * Cost: that of `exchangeSeconds` and `swapSeconds`.
+ * Cost: one call of `exchangeSeconds` and one of `swapSeconds`.
  *
  * @throws ArgumentError under the conditions of `swapSeconds`.
  * @example
@@ -67,7 +67,7 @@ export const planExpertSwap = (
   };
 };
 
-/** Criterion and maximum number of swaps. */
+/** Options for choosing swaps, and the maximum number of swaps. */
 export interface SwapExpertsOptions extends PlanExpertSwapOptions {
   readonly maxSwaps: number;
 }

@@ -3,7 +3,7 @@ import { balancedPacks } from "./balanced-packs.ts";
 import type { ExpertPlacement } from "./expert-placement.ts";
 import { checkDivides, checkLoads } from "./loads.ts";
 
-/** Ranks of a placement by load, and their other work. */
+/** Number of ranks, and their loads other than experts. */
 export interface HeaviestFirstOptions {
   readonly numRanks: number;
   /** Other load of each rank, in the unit of `loads`. Default: 0. */
@@ -11,8 +11,8 @@ export interface HeaviestFirstOptions {
 }
 
 /**
- * Place experts without replicas: heaviest expert first, each on the least loaded rank with a free slot. Every rank has
- * E / P slots.
+ * Place experts without replicas: heaviest expert first, each expert on the least loaded rank with a free slot. Every
+ * rank has E / P slots.
  *
  * Cost: O(E · (log E + P)).
  *

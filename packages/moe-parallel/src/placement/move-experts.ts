@@ -1,4 +1,5 @@
-// Shapes: E experts, P ranks, e = E / P experts of a rank, M maximum number of rows from one rank to another, N = P·M.
+// Shapes: E experts, P ranks, e = E / P experts per rank, M maximum number of rows from one rank to another rank, N =
+// P·M.
 import {
   add,
   arange,
@@ -39,8 +40,8 @@ export interface MoveExpertsOptions {
   /** Mesh axis over whose ranks experts are distributed. Default: "expert". */
   readonly axis?: string;
   /**
-   * M, maximum number of experts that one rank sends to another: see `maxMovesPerPair`. A run that exceeds M fails with
-   * an `ArgumentError`. Default: e, which always suffices, but allocates memory for all experts.
+   * M, maximum number of experts that one rank sends to another rank: see `maxMovesPerPair`. A run that exceeds M fails
+   * with an `ArgumentError`. Default: e, which is always enough, but allocates memory for all experts.
    */
   readonly room?: number;
 }
@@ -49,7 +50,7 @@ export interface MoveExpertsOptions {
  * Returns the maximum number of experts that any rank sends to any other rank: the `room` that a move needs.
  *
  * @param before current position of each expert. @param after new position of each expert.
- * @throws ArgumentError unless each expert has its own position, and experts are divisible by ranks.
+ * @throws ArgumentError unless all experts have different positions, and experts are divisible by ranks.
  * @example
  * ```ts
  * console.log(maxMovesPerPair([0, 1, 2, 3], [2, 1, 0, 3], 2)); // 1
@@ -71,8 +72,8 @@ export const maxMovesPerPair = (before: readonly number[], after: readonly numbe
 };
 
 /**
- * For each entry, the number of entries of the same group with a lower order value. @param groups_e i32. @param order_e
- * i32, distinct.
+ * Returns, for each entry, the number of entries in the same group with a lower order. @param groups_e i32. @param
+ * order_e i32, all different.
  */
 const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
   const count = groups_e.shape[0]!;
@@ -88,15 +89,15 @@ const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
 };
 
 /**
- * Move the data of experts to the ranks of their new positions. Traced: one graph serves all placements with the same
- * room.
+ * Move the data of experts to the ranks of their new positions. Traced: one graph can be used for all placements with
+ * the same room.
  *
  * Each rank sends exactly the rows whose expert changes rank, by one ragged all-to-all per tensor, and arranges
  * received and remaining rows in the order of the new positions. Bytes are not changed, so a move and its inverse
  * restore the same bits. All ranks of the axis must pass the same positions.
  *
- * Cost: the bytes of each expert that leaves, and 4·(P − 1) bytes of counts per tensor, sent per rank; send and receive
- * buffers of N rows each; e² comparisons.
+ * Cost per rank: the bytes of each expert that leaves, and 4·(P − 1) bytes of counts per tensor, are sent; a send
+ * buffer and a receive buffer of N rows; e² comparisons.
  *
  * @param tree tensors [e, …] of any dtype, stacked by position: parameters and their optimizer state.
  * @returns the tree in the order of the new positions, with the same shapes.
@@ -121,14 +122,14 @@ export const moveExperts = <Tree>(
   const rank = axisIndex(axis);
   const first = multiply(rank, own);
   const positions_e = add(first, arange(own));
-  // For each local row: its new position, and the rank of that position.
+  // For each local row: its new position, and the rank of the new position.
   const target_e = gather(after_E, gather(invertPermutation(before_E), positions_e));
   const targetRank_e = divide(target_e, own);
-  // For each local position: the old position of its new row, and the rank of that position.
+  // For each local position: the old position of its new row, and the rank of the old position.
   const source_e = gather(before_E, gather(invertPermutation(after_E), positions_e));
   const sourceRank_e = divide(source_e, own);
 
-  // Rows that stay get no slot in the send buffer.
+  // Rows that stay on this rank get no slot in the send buffer.
   const leaves_e = where(equal(targetRank_e, rank), numRanks, targetRank_e);
   const slot_e = add(multiply(leaves_e, room), numBefore(targetRank_e, target_e));
   const row_N = scatterAdd(full([numRanks * room], -1, "i32"), slot_e, add(arange(own), 1));

@@ -3,32 +3,32 @@ import type { ExchangeLine } from "./exchange-levels.ts";
 import type { ExpertMove } from "./expert-moves.ts";
 
 export interface MoveGainOptions {
-  /** Predicted time of a step with the current placement. */
+  /** Predicted seconds of a step with the current placement. */
   readonly secondsBefore: number;
-  /** Predicted time of a step with the new placement. */
+  /** Predicted seconds of a step with the new placement. */
   readonly secondsAfter: number;
-  /** Number of steps with the new placement. */
+  /** Number of steps that use the new placement. */
   readonly numSteps: number;
   /** Bytes of an expert's parameters and optimizer state. */
   readonly bytesPerExpert: number;
-  /** Cost for a rank to send or receive a number of bytes, of several experts together. */
+  /** Cost for a rank to send or receive bytes, possibly of several experts. */
   readonly link: ExchangeLine;
 }
 
 /** Gain of moving experts compared with its cost. */
 export interface MoveGain {
-  /** Whether the gain of all steps exceeds the time of the moves. */
+  /** Whether the total gain of all steps exceeds the time of the moves. */
   readonly paysOff: boolean;
   readonly moveSeconds: number;
-  /** Gain of all `numSteps` steps minus the time of the moves. */
+  /** Total gain of `numSteps` steps minus the time of the moves. */
   readonly gainSeconds: number;
   /** Number of steps after which the gain equals the time of the moves; ∞ if a step gains nothing. */
   readonly breakEvenSteps: number;
 }
 
 /**
- * Decide whether moves pay off: n · (before − after) compared with the time of the moves. Ranks send and receive at the
- * same time, and the busiest rank determines the total time: α + β · max(sent, received) · bytes.
+ * Decide whether moves pay off: whether n steps save more, n · (before − after), than the moves take. Ranks send and
+ * receive at the same time, and the busiest rank determines the time of the moves: α + β · max(sent, received) · bytes.
  *
  * @throws ArgumentError for figures that are negative or not finite.
  * @example

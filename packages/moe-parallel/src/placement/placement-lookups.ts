@@ -1,15 +1,14 @@
 import type { ExpertPlacement } from "./expert-placement.ts";
 
-/** S, number of slots per rank. */
+/** Returns S, the number of slots per rank. */
 export const numSlotsPerRank = ({ expertOfSlot, numRanks }: ExpertPlacement): number => expertOfSlot.length / numRanks;
 
-/** Returns the rank that holds a slot. */
+/** Returns the rank of a slot. */
 export const rankOfSlot = (placement: ExpertPlacement, slot: number): number =>
   Math.floor(slot / numSlotsPerRank(placement));
 
 /**
- * Returns the experts of a rank, in slot order; an expert with two slots on the rank is listed twice.
- *
+ * Returns the experts of a rank, in slot order. An expert with two slots on the rank is listed twice.
  * @example
  * ```ts
  * console.log(expertsOfRank(placeInOrder(4, 2), 1)); // [2, 3]
@@ -27,13 +26,12 @@ export const slotsOfExperts = ({ numExperts, expertOfSlot }: ExpertPlacement): r
   return slots;
 };
 
-/** Returns the ranks that hold each expert, ascending, without duplicates. */
+/** Returns the ranks of each expert, ascending, without duplicates. */
 export const ranksOfExperts = (placement: ExpertPlacement): readonly (readonly number[])[] =>
   slotsOfExperts(placement).map((slots) => [...new Set(slots.map((slot) => rankOfSlot(placement, slot)))]);
 
 /**
- * Returns the lowest slot of each expert: the inverse of `expertOfSlot`. Without replicas, both are permutations.
- *
+ * Returns the lowest slot of each expert: the inverse of `expertOfSlot`. Without replicas, both lists are permutations.
  * @example
  * ```ts
  * console.log(slotOfExpert(placementFromPositions([2, 1, 0, 3], 2))); // [2, 1, 0, 3]
@@ -43,7 +41,7 @@ export const slotOfExpert = (placement: ExpertPlacement): readonly number[] =>
   slotsOfExperts(placement).map(([first]) => first!);
 
 /**
- * Sum the load of each rank; the replicas of an expert share its load equally.
+ * Returns the total load of each rank. The replicas of an expert share its load equally.
  *
  * @param loads load of each expert, in any unit.
  * @example

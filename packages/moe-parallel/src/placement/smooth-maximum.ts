@@ -1,12 +1,11 @@
 /**
- * Default γ of the smooth maximum. Source: Lin et al. 2025 (HierMoE), in which values from 5 to 19 perform equally
- * well.
+ * Default γ of the smooth maximum. Source: Lin et al. 2025 (HierMoE), where values from 5 to 19 perform equally well.
  */
 export const defaultGamma = 10;
 
 /**
- * Smooth maximum of non-negative values, in which values close to the maximum contribute too: max · (Σ (x /
- * max)^γ)^(1/γ), and 0 if all values are 0. γ = ∞ is the plain maximum.
+ * Returns a smooth maximum of non-negative values, to which values close to the maximum also contribute: max · (Σ (x /
+ * max)^γ)^(1/γ); 0 if all values are 0. γ = ∞ gives the exact maximum.
  */
 export const smoothMaximum = (values: Iterable<number>, gamma: number): number => {
   let largest = 0;

@@ -2,23 +2,28 @@ import { numTokens, type Routing } from "../routing/routing.ts";
 import { rankOfToken } from "./exchange-counts.ts";
 import type { Exchange } from "./exchange-levels.ts";
 
-/** Changes of the messages of one all-to-all if any expert moves to another group. */
+/** Changes in the message counts of one all-to-all, for an expert that moves to another group. */
 export interface SwapCounts {
   /** Number of tokens that chose the expert and no expert of the group, i32[E · groups · parentGroupSize]. */
   readonly gained: Int32Array;
   /** Number of tokens that chose the expert and no other expert of its group, i32[E · parentGroupSize]. */
   readonly alone: Int32Array;
-  /** Number of those tokens that also chose the second expert, in another group, i32[E · E · parentGroupSize]. */
+  /**
+   * Number of the tokens counted in `alone` that also chose a second expert, in another group, i32[E · E ·
+   * parentGroupSize].
+   */
   readonly aloneWith: Int32Array;
 }
 
 /**
  * Count the changes caused by swapping two experts A and B of different groups. A token that chose A but not B adds one
- * message to the group of B if it chose no expert there, and removes one from the group of A if it chose only A there.
- * A token that chose both or neither changes nothing, and a swap within a group changes nothing.
+ * message to B's group if the token chose no expert of B's group, and removes one message from A's group if the token
+ * chose only A in this group. A token that chose both experts or neither changes nothing, and a swap within a group
+ * changes nothing.
  *
- * Whether B was chosen matters only for messages that A removes: if a group has no chosen expert, B is not chosen
- * either. So one pass over choices, groups and pairs of choices of a token covers all pairs of experts.
+ * Whether B was chosen matters only for removed messages: a message is added only to a group without any chosen expert,
+ * so B is not chosen. Therefore a single pass over the tokens' choices, groups and pairs of choices is enough for all
+ * pairs of experts.
  *
  * Cost: O(T · K · (groups + K)); the published count needs O(T · K · E).
  *

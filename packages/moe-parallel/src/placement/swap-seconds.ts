@@ -10,14 +10,15 @@ import { swapCounts } from "./swap-counts.ts";
 export interface SwapSecondsOptions {
   /** Bytes per token: model width times bytes per number. */
   readonly bytesPerToken: number;
-  /** d, number of levels of the exchange, 1 for the flat exchange. */
+  /** d, number of levels of the exchange; 1 for the flat exchange. */
   readonly numLevels: number;
   /** γ of the smooth maximum over messages, finite. Default: 10. */
   readonly gamma?: number;
 }
 
 /**
- * Sums over all groups except two, for each pair of groups. Summed without subtraction, so that no precision is lost.
+ * Returns, for each pair of groups, the sum over all other groups. Computed without subtraction, so that no precision
+ * is lost.
  */
 const sumsOfOthers = (sums: Float64Array): Float64Array => {
   const numGroups = sums.length;
@@ -31,7 +32,7 @@ const sumsOfOthers = (sums: Float64Array): Float64Array => {
   return others;
 };
 
-/** For each swap of two experts, add the time of one all-to-all to `seconds`, f64[E · E]. */
+/** Adds the time of one all-to-all to `seconds`, f64[E · E], for each swap of two experts. */
 const addExchange = (
   seconds: Float64Array,
   routing: Routing,
@@ -51,7 +52,9 @@ const addExchange = (
   const sums = new Float64Array(numGroups);
   for (const [i, count] of counts.entries()) if (count > 0) sums[Math.floor(i / parentGroupSize)]! += power(count);
   const others = sumsOfOthers(sums);
-  /** Number of tokens of one message to the group of `left`, after `come` replaced `left` there. */
+  /**
+   * Returns the number of tokens in one message to the group of `left`, after `come` has replaced `left` in this group.
+   */
   const countAfter = (left: number, come: number, offset: number): number =>
     counts[groupOf[left]! * parentGroupSize + offset]! +
     gained[(come * numGroups + groupOf[left]!) * parentGroupSize + offset]! -
@@ -76,10 +79,10 @@ const addExchange = (
 
 /**
  * Predict the time of a token exchange after swapping any two experts: Q[a, b] is t(d) of `exchangeSeconds`, with a
- * smooth maximum, for the placement with a and b swapped. Q[a, a] is that of the current placement. Symmetric.
+ * smooth maximum, for the placement with a and b swapped. Q[a, a] is t(d) for the current placement. Q is symmetric.
  *
- * Message counts are those of the current placement plus the changes of each swap, which one pass over the tokens
- * computes for all pairs.
+ * Message counts are the counts for the current placement, plus the changes by each swap. A single pass over the tokens
+ * computes the changes for all pairs.
  *
  * Cost: O(d · (T · K · (G + K) + E² · P + G³)), with P ranks per parent group, at most G; memory of E · (E + G) · P
  * integers.

@@ -5,9 +5,9 @@ import { checkDecay } from "../options.ts";
 export interface CountWindow {
   readonly kind: "window";
   readonly numExperts: number;
-  /** Maximum number of steps kept. */
+  /** Maximum number of steps in the window. */
   readonly maxSteps: number;
-  /** Number of tokens that chose each expert, per step, the oldest step first. */
+  /** Number of tokens that chose each expert, per step, oldest step first. */
   readonly steps: readonly (readonly number[])[];
 }
 
@@ -18,11 +18,11 @@ export interface DecayedCounts {
   /** Decay factor per step, in [0, 1]. */
   readonly decay: number;
   readonly sums: readonly number[];
-  /** Total weight of all steps; `sums` divided by `weight` are a mean from the first step on. */
+  /** Total weight of all steps. `sums` divided by `weight` is a mean, valid from the first step on. */
   readonly weight: number;
 }
 
-/** History of the token counts of each expert of one layer. */
+/** History of one layer's token counts per expert. */
 export type CountHistory = CountWindow | DecayedCounts;
 
 const checkNumExperts = (fn: string, numExperts: number): void => {
@@ -48,8 +48,8 @@ export const countWindow = (numExperts: number, maxSteps: number): CountWindow =
 
 /**
  * Returns empty decaying counts.
- * @param decay in [0, 1]; gives a mean over about 1 / (1 − decay) steps, and over all steps for 1.
- * @throws ArgumentError for another decay, and for a number of experts that is not a positive integer.
+ * @param decay in [0, 1]. The mean covers about the last 1 / (1 − decay) steps; with 1, all steps.
+ * @throws ArgumentError for a decay outside [0, 1], and for a number of experts that is not a positive integer.
  * @example
  * ```ts
  * const history = recordCounts(recordCounts(decayedCounts(2, 0.5), [4, 0]), [4, 0]);
@@ -63,9 +63,9 @@ export const decayedCounts = (numExperts: number, decay: number): DecayedCounts 
 };
 
 /**
- * Add the counts of one more step.
+ * Add the counts of a further step.
  *
- * @param counts counts of the step for each expert, as from `expertCounts`.
+ * @param counts the step's count of each expert, as from `expertCounts`.
  * @throws ArgumentError if the number of counts is not the number of experts.
  * @example
  * ```ts

@@ -1,14 +1,11 @@
 // Shapes: E experts.
 import { add, divide, full, multiply, subtract, type Tensor, zeros } from "@skein/tensor-core";
 
-/**
- * Decaying mean of the loads of recent steps: the tensor version of `decayedCounts`, for steps on a device and for
- * checkpoints.
- */
+/** Decaying mean of recent loads: the tensor version of `decayedCounts`, for steps on a device and for checkpoints. */
 export interface LoadHistory {
-  /** Mean number of choices of each expert per step, f32; 0 before the first step. */
+  /** Mean number of choices per expert and step, f32; 0 before the first step. */
   readonly meanLoad_E: Tensor;
-  /** Total weight of the steps so far, f32 []; the last step has weight 1. */
+  /** Total weight of all steps so far, f32 []; the last step has weight 1. */
   readonly loadWeight: Tensor;
 }
 
@@ -19,10 +16,10 @@ export const initLoadHistory = (numExperts: number): LoadHistory => ({
 });
 
 /**
- * Add the load of one more step: `w' = decay · w + 1`, `mean' = mean + (load − mean) / w'`, a mean from the first step
- * on.
+ * Add the load of a further step: `w' = decay · w + 1`, `mean' = mean + (load − mean) / w'`. The mean is valid from the
+ * first step on.
  *
- * @param load_E number of choices of each expert over the tokens of all ranks, f32.
+ * @param load_E number of choices per expert over the tokens of all ranks, f32.
  * @param decay decay factor per step, in [0, 1].
  */
 export const recordLoad = ({ meanLoad_E, loadWeight }: LoadHistory, load_E: Tensor, decay: number): LoadHistory => {

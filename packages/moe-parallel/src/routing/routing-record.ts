@@ -7,11 +7,11 @@ export interface RoutedStep {
   readonly routing: Routing;
 }
 
-/** Token choices of the most recent steps of one layer; 4 · T · K bytes per step. */
+/** Token choices of one layer in the most recent steps; 4 · T · K bytes per step. */
 export interface RoutingRecord {
-  /** Maximum number of steps kept. */
+  /** Maximum number of steps in the record. */
   readonly maxSteps: number;
-  /** Recorded steps, the oldest first. */
+  /** Recorded steps, oldest step first. */
   readonly steps: readonly RoutedStep[];
 }
 
@@ -30,7 +30,8 @@ export const routingRecord = (maxSteps: number): RoutingRecord => {
 };
 
 /**
- * Record one more step, and drop the oldest step if the record is full. Keeps a reference to the choices, not a copy.
+ * Record a further step, and drop the oldest step if the record is full. The record refers to the choices without
+ * copying them.
  *
  * @throws ArgumentError for a step that is not after the last step, and under the conditions of `checkRouting`.
  * @example
@@ -76,9 +77,8 @@ export const routingRecordToJson = ({ maxSteps, steps }: RoutingRecord): Routing
 });
 
 /**
- * Parse a record. @throws ArgumentError for an invalid record: under the conditions of `routingRecord` and
- * `recordRouting`, and for too many steps.
- *
+ * Parse a record. @throws ArgumentError for too many steps, and under the conditions of `routingRecord` and
+ * `recordRouting`.
  * @example
  * ```ts
  * const record = routingRecordFromJson(routingRecordToJson(routingRecord(100)));
@@ -98,7 +98,7 @@ export const routingRecordFromJson = ({ maxSteps, steps }: RoutingRecordJson): R
   );
 };
 
-/** Check that choices are integers, because Int32Array would truncate fractions without an error. */
+/** Check that choices are integers, because Int32Array would silently truncate fractions. */
 const wholeNumbers = (step: number, choices: readonly number[]): Int32Array => {
   const wrong = choices.find((choice) => !Number.isInteger(choice));
   if (wrong !== undefined)
@@ -109,14 +109,14 @@ const wholeNumbers = (step: number, choices: readonly number[]): Int32Array => {
 };
 
 export interface ReplayRoutingsOptions {
-  /** First step to replay. Default: the oldest. */
+  /** First step to replay. Default: the oldest recorded step. */
   readonly from?: number;
   /** Number of passes over the record; step numbers continue. Default: 1. */
   readonly numTimes?: number;
 }
 
 /**
- * Iterate over recorded routings as if their steps ran again, for a planner or a reproducible load.
+ * Iterate over recorded routings as if their steps ran again, as input for a planner or to reproduce a load.
  *
  * @example
  * ```ts

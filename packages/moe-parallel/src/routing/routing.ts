@@ -1,23 +1,23 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Expert choices of T tokens, K choices each. */
+/** Expert choices of T tokens, with K choices per token. */
 export interface Routing {
   /** E, number of logical experts; choices are from 0 to E − 1. */
   readonly numExperts: number;
   /** K, number of choices per token. */
   readonly numChoices: number;
-  /** Choices token by token, i32[T · K]; −1 for a dropped choice. */
+  /** Choices, token by token, i32[T · K]; −1 for a dropped choice. */
   readonly choices: Int32Array;
 }
 
-/** T, number of tokens. */
+/** Returns T, the number of tokens. */
 export const numTokens = ({ choices, numChoices }: Routing): number => choices.length / numChoices;
 
 /**
  * Check that every choice is an existing expert, and that no token chose an expert twice.
  *
  * Cost: O(T · K²).
- * @throws ArgumentError that names the token.
+ * @throws ArgumentError whose message contains the token.
  */
 export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void => {
   if (!Number.isInteger(numExperts) || numExperts < 1 || !Number.isInteger(numChoices) || numChoices < 1)
@@ -44,7 +44,7 @@ export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void
 };
 
 /**
- * Count the tokens that chose each expert; a token counts once for each of its choices.
+ * Count the tokens that chose each expert. A token counts once per choice.
  *
  * @returns E counts.
  * @example
@@ -80,7 +80,7 @@ export const joinRoutings = (routings: readonly Routing[]): Routing => {
 };
 
 /**
- * Make every choice a token of its own, with a single choice: the traffic of a token that is sent once per choice, even
- * if one rank holds several of its experts.
+ * Make every choice a separate token with a single choice. Predicts the traffic if a token is sent once per choice,
+ * even if one rank has several of its experts.
  */
 export const singleChoices = ({ numExperts, choices }: Routing): Routing => ({ numExperts, numChoices: 1, choices });

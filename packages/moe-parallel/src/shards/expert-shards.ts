@@ -4,37 +4,40 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { TokenDispatcher } from "../dispatch/token-dispatcher.ts";
 
 export interface ShardAxes {
-  /** Mesh axis along which the hidden width of all experts of a rank is sharded. */
+  /** Mesh axis along which the hidden width of a rank's experts is sharded. */
   readonly axis: string;
   /**
-   * Mesh axis that is the product of the experts' axis and this axis. Along it, ranks are numbered by their rank on the
-   * experts' axis first, so the ranks with shards of the same experts are adjacent.
+   * Mesh axis that is the product of the experts' axis and this axis. Ranks are numbered first by their index along the
+   * experts' axis, so ranks with shards of the same experts are adjacent.
    */
   readonly productAxis: string;
 }
 
 /**
- * Sharding of each expert over N ranks (tensor parallelism), in addition to the distribution of experts: decides which
- * of the N ranks does which part of the work on their common tokens. `splitBeforeGate`, `splitAfterGate` and
- * `withoutSplit` return an implementation.
+ * Sharding of each expert over N ranks (tensor parallelism), in addition to the distribution of experts. Determines how
+ * the N ranks divide the work on their common tokens. `splitBeforeGate`, `splitAfterGate` and `withoutSplit` return an
+ * implementation.
  */
 export interface ExpertShards extends ShardAxes {
-  /** Whether ranks of `axis` gate the same tokens, with the same key, or each rank gates its own tokens. */
+  /**
+   * Whether all ranks along `axis` gate the same tokens with the same key ("same"), or each rank gates different tokens
+   * ("own").
+   */
   readonly gates: "same" | "own";
   /**
-   * Whether the layer gets the same tokens on these ranks, splits them before the gate, and gathers the outputs at the
-   * end.
+   * Whether the layer gets the same tokens on all ranks along `axis`, splits the tokens before the gate, and gathers
+   * the outputs at the end.
    */
   readonly splits: boolean;
   /**
    * Returns a dispatcher that sends tokens to all shards of their experts, whose outputs are partial sums.
    *
-   * @param given dispatcher option of the layer. Absent: not set.
+   * @param given dispatcher option of the layer. Undefined: the option is not set.
    */
   dispatcherFor(given: TokenDispatcher | undefined): TokenDispatcher;
 }
 
-/** Check shard axes. @throws ArgumentError if both axes are the same. */
+/** Check shard axes. @throws ArgumentError for two equal axes. */
 export const checkShardAxes = (fn: string, { axis, productAxis }: ShardAxes): void => {
   if (axis === productAxis)
     throw new ArgumentError(
@@ -42,7 +45,10 @@ export const checkShardAxes = (fn: string, { axis, productAxis }: ShardAxes): vo
     );
 };
 
-/** Returns N, the number of shards. @throws ArgumentError if the sizes of the axes do not match their product. */
+/**
+ * Returns N, the number of shards. @throws ArgumentError if the sizes of the two axes do not match the size of the
+ * product axis.
+ */
 export const numShardsOf = ({ axis, productAxis }: ShardAxes, expertAxis: string): number => {
   const [numShards, numRanks, product] = [axisSize(axis), axisSize(expertAxis), axisSize(productAxis)];
   if (numShards * numRanks !== product)

@@ -1,6 +1,6 @@
-// Shapes: T tokens common to N ranks, D width of a token, P ranks over which E experts are distributed, e = E / P
-// experts of a rank, C slots of an expert for those tokens, s = ⌈C / N⌉ slots that one of the N ranks sends, c slots of
-// a chunk.
+// Shapes: T tokens common to N ranks, D token width, P ranks over which E experts are distributed, e = E / P experts
+// per rank, C slots per expert for the common tokens, s = ⌈C / N⌉ slots that one of the N ranks sends, c slots per
+// chunk.
 import {
   allToAll,
   arange,
@@ -26,14 +26,14 @@ import { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "../rows.ts
 import { checkCounts } from "../options.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
-/** Select this rank's s slots of each expert, out of N·s: i32 [E·s]. */
+/** Returns this rank's s slots per expert, out of N·s slots: i32 [E·s]. */
 const ownSlots = (each_R: Tensor, [numExperts, numShards, slots]: readonly number[], axis: string): Tensor =>
   reshape(
     dynamicSlice(reshape(each_R, [numExperts!, numShards!, slots!]), [0, axisIndex(axis), 0], [numExperts!, 1, slots!]),
     [-1],
   );
 
-/** Dispatcher for slots that are equal on N ranks: each rank sends a part of the slots. */
+/** Returns a dispatcher for slots that are equal on N ranks. Each rank sends a part of the slots. */
 const slotShareDispatcher = (shards: ShardAxes, numPieces: number): TokenDispatcher<RowTokens> => {
   const { axis, productAxis } = shards;
   const sharedOf = ({ numExperts, slots, axis: expertAxis }: DispatchSizes) => {
@@ -91,21 +91,21 @@ const slotShareDispatcher = (shards: ShardAxes, numPieces: number): TokenDispatc
 
 export interface SplitAfterGateOptions extends ShardAxes {
   /**
-   * Number of pieces into which each returned chunk is split; one piece is gathered while the next is exchanged.
+   * Number of pieces into which each returned chunk is split. One piece is gathered while the next piece is exchanged.
    * Default: 2, the minimum for overlap. Each piece adds the latency of two collectives.
    */
   readonly pieces?: number;
 }
 
 /**
- * Sharding schedule that splits after the gate. Each of the N ranks that share an expert gates all T common tokens, and
- * sends a part of the slots of each expert, used or empty, to all shards of the expert, in one exchange along the
- * product axis. Returned rows are summed over shards on arrival, and gathered over the N ranks while the next piece is
+ * Sharding schedule that splits after the gate. Each of the N ranks that share an expert gates all T common tokens. For
+ * each expert, it sends a part of the slots, used or empty, to all shards of the expert, in one exchange along the
+ * product axis. Returned rows are summed over shards, and all-gathered over the N ranks while the next piece is
  * exchanged, so that each rank has all slots again. Slots have a fixed size, so no other dispatcher can be used. Chunks
- * are ranges of slots of each expert.
+ * are ranges of slots.
  *
- * Cost: `4·E·s·N·D` bytes, minus those that stay on the rank, sent per rank in each direction, and `4·(N − 1)·E·s·D`
- * for the all-gather, which overlaps with the exchange except for one piece.
+ * Cost: `4·E·s·N·D` bytes sent per rank in each direction, minus bytes that stay on the rank, and `4·(N − 1)·E·s·D`
+ * bytes for the all-gather, which overlaps with the exchange except for one piece.
  * @throws ArgumentError for equal axes, and for a number of pieces that is not an integer from 1.
  * @example
  * ```ts

@@ -1,5 +1,5 @@
-// Shapes: T tokens of this rank, K choices of a token, P ranks over which E experts are distributed, e = E / P experts
-// of a rank, N ranks that share each expert.
+// Shapes: T tokens of this rank, K choices per token, P ranks over which E experts are distributed, e = E / P experts
+// per rank, N ranks that share each expert.
 import {
   add,
   arange,
@@ -20,10 +20,9 @@ import type { Order } from "../order.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
 /**
- * Convert an order of experts to an order of shards, in which each shard counts as an expert. A token that chose an
- * expert is sent to all N shards of the expert, into the same slot and with the same weight, so that the partial sums
- * add up to the expert's output. Along the product axis, rank r · N + n has shard n of the experts of rank r, in order
- * of position.
+ * Convert an order of experts to an order in which each shard counts as an expert. A token that chose an expert is sent
+ * to all N shards of the expert, into the same slot and with the same weight. The partial sums then add up to the
+ * expert's output. Along the product axis, rank r · N + n has shard n of rank r's experts, in order of position.
  *
  * Cost: a pass over T·K·N numbers.
  */
@@ -56,9 +55,9 @@ export const toShardOrder = (
 
 /**
  * Returns a dispatcher that sends tokens directly to all shards of their experts, along the product axis, with any
- * underlying dispatcher: one fused exchange instead of an exchange over the experts' ranks and an all-gather over the
- * shards' ranks. On the way back, the underlying dispatcher sums the partial results: on the token's rank, or before
- * the slow link.
+ * underlying dispatcher. One fused exchange replaces an exchange over the experts' axis and an all-gather over the
+ * shards' axis. On the way back, the underlying dispatcher sums the partial results, either on the token's rank or
+ * before the slow link.
  */
 const shardDispatcher = <Metadata>(
   dispatcher: TokenDispatcher<Metadata>,
@@ -91,8 +90,8 @@ const shardDispatcher = <Metadata>(
 
 export interface SplitBeforeGateOptions extends ShardAxes {
   /**
-   * Whether the ranks of `axis` have the same tokens, which the layer splits and gathers, or each rank has its own
-   * tokens. Default: "same".
+   * Whether the ranks along `axis` have the same tokens, which the layer splits and gathers ("same"), or each rank has
+   * different tokens ("own"). Default: "same".
    */
   readonly tokens?: "same" | "own";
 }
@@ -102,8 +101,8 @@ export interface SplitBeforeGateOptions extends ShardAxes {
  * tokens, and sends them directly to all shards of their experts. Outputs are gathered at the end. Works with every
  * dispatcher; a level dispatcher needs axes whose product is `productAxis`.
  *
- * Cost: that of the dispatcher along the product axis for T / N tokens, K·N choices and E·N experts; with the same
- * tokens, also an all-gather of T tokens.
+ * Cost: the cost of the dispatcher along the product axis for T / N tokens, K·N choices and E·N experts; with `tokens`
+ * "same", also an all-gather of T tokens.
  * @throws ArgumentError for equal axes, and for other values of `tokens`.
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-// Shapes: T tokens common to N ranks, K choices of a token, E experts, D width of a token.
+// Shapes: T tokens common to N ranks, K choices per token, E experts, D token width.
 import {
   add,
   allGather,
@@ -19,7 +19,10 @@ import type { DispatchSizes, TokenDispatcher } from "../dispatch/token-dispatche
 import type { Order } from "../order.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
-/** Order of the same tokens repeated N times: the slots of each repetition follow those of the previous one. */
+/**
+ * Returns the order of the same tokens repeated N times. The slots of each repetition follow the slots of the previous
+ * repetition.
+ */
 export const repeatOrder = (order: Order, numTimes: number): Order => {
   const { experts_TK, slots_TK, weights_TK, kept_E, greatestLoad } = order;
   const [numTokens, numChoices] = experts_TK.shape as [number, number];
@@ -41,7 +44,7 @@ export const repeatOrder = (order: Order, numTimes: number): Order => {
 };
 
 /**
- * Returns a dispatcher that sends the tokens of all N ranks to the experts, and returns the results of this rank's own
+ * Returns a dispatcher that sends the tokens of all N ranks to the experts, and returns the results for this rank's
  * tokens.
  */
 const gatheringDispatcher = <Metadata>(
@@ -68,12 +71,12 @@ const gatheringDispatcher = <Metadata>(
 
 /**
  * Baseline sharding schedule without a split. Each of the N ranks that share an expert gates all T common tokens. The
- * tokens of all N ranks are gathered and sent to the ranks of their experts, the partial sums of shards are added
- * there, all results are sent back, and each rank keeps its own. Experts process every token N times, which the other
- * two schedules avoid. Included for comparison.
+ * tokens of all N ranks are gathered and sent to the ranks of their experts. These ranks add the partial sums of the
+ * shards, and send all results back. Each rank uses only the results of its tokens. Experts process every token N
+ * times, which `splitBeforeGate` and `splitAfterGate` avoid. Included for comparison.
  *
- * Cost: an all-gather of N·T tokens over the shards' axis, that of the dispatcher along the experts' axis for N·T
- * tokens, an all-reduce of the experts' rows over the shards' axis; N times the flops of the experts.
+ * Cost: an all-gather of N·T tokens over the shards' axis; the cost of the dispatcher along the experts' axis for N·T
+ * tokens; an all-reduce of the experts' rows over the shards' axis; N times the experts' flops.
  * @throws ArgumentError for equal axes.
  * @example
  * ```ts

@@ -5,8 +5,8 @@ import { checkDivides, checkLoads } from "../placement/loads.ts";
 
 /**
  * Assign spare slots one by one to the expert with the largest load per replica. No other assignment has a smaller
- * maximum load per replica. Among equal experts, the expert with the fewest replicas is used, then the first. (EPLB
- * uses the first, and assigns all spare slots to expert 0 if all loads are 0.)
+ * maximum load per replica. Among equal experts, the expert with the fewest replicas gets the slot, then the first
+ * expert. (EPLB chooses the first expert, and assigns all spare slots to expert 0 if all loads are 0.)
  *
  * @returns the expert of each of `numSlots` replicas: first one replica of each expert, then the spare slots in order
  *   of assignment.
@@ -29,12 +29,12 @@ const replicate = (loads: readonly number[], numSlots: number): { experts: numbe
 /** Ranks, slots and groups for a placement by EPLB. */
 export interface EplbPlacementOptions {
   readonly numRanks: number;
-  /** Number of slots of all ranks. Slots beyond one per expert hold replicas. */
+  /** Total number of slots on all ranks. Slots beyond one per expert contain replicas. */
   readonly numSlots: number;
   /** Number of hosts, with equal numbers of consecutive ranks. Default: 1. */
   readonly numHosts?: number;
   /**
-   * Number of groups of consecutive experts. A group stays on one host with all its replicas, because a gate that
+   * Number of groups of consecutive experts. All replicas of a group's experts stay on one host, because a gate that
    * chooses groups first sends a token to few groups. Default: 1.
    */
   readonly numGroups?: number;
@@ -43,14 +43,14 @@ export interface EplbPlacementOptions {
 /**
  * Place experts and their replicas with EPLB so that ranks have nearly equal loads.
  *
- * Hierarchical if the groups are divisible by the hosts: pack groups into hosts by load, replicate the heaviest experts
- * of each host within its slots, and pack replicas into the host's ranks. Otherwise global: all hosts and groups count
- * as one. One rank may get two replicas of the same expert.
+ * If groups are divisible by hosts, the placement is hierarchical: groups are packed into hosts by load, the heaviest
+ * experts of each host are replicated in the host's spare slots, and replicas are packed into the host's ranks.
+ * Otherwise the placement is global, as with one host and one group. A rank may get two replicas of the same expert.
  *
  * Cost: O(slots · (experts + ranks)).
  *
  * @param loads load of each expert, such as tokens per step: finite, not negative.
- * @throws ArgumentError for other loads, for fewer slots than experts, and if slots are not divisible by ranks, ranks
+ * @throws ArgumentError for invalid loads, for fewer slots than experts, and if slots are not divisible by ranks, ranks
  *   by hosts, or experts by groups.
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkLoads } from "../placement/loads.ts";
 
-/** Sizes of experts with two dense layers, D to H and back, and speed of the machines that hold them. */
+/** Sizes of experts with two dense layers, from D to H and back, and speed of the machines. */
 export interface ShadowingCosts {
   /** D, model width. */
   readonly modelWidth: number;
@@ -14,7 +14,7 @@ export interface ShadowingCosts {
 }
 
 /**
- * Default values of FasterMoE without measurements: D = 2048, H = 2 D, f32, 50 Gbit/s, 11.5 Tflop/s.
+ * FasterMoE's default values, for use without measurements: D = 2048, H = 2 D, f32, 50 Gbit/s, 11.5 Tflop/s.
  *
  * Source: `fmoe/fastermoe/shadow_policy.py` of https://github.com/laekov/fastmoe.
  */
@@ -27,27 +27,27 @@ export const fasterMoeDefaults: ShadowingCosts = {
 };
 
 export interface Shadowing {
-  /** Experts that every rank holds, the heaviest first. */
+  /** Experts that every rank has, heaviest expert first. */
   readonly experts: readonly number[];
-  /** Predicted time of a layer in one step, forward and backward. */
+  /** Predicted seconds of a layer in one step, forward and backward. */
   readonly seconds: number;
-  /** Predicted time without shadowed experts. */
+  /** Predicted seconds of the layer without shadowed experts. */
   readonly unshadowedSeconds: number;
 }
 
 /**
- * Choose the experts to send to all ranks for a step (shadowing), so that their tokens are not sent. With sorted counts
- * B₁ ≥ B₂ ≥ …, and the first i experts shadowed, a layer takes
+ * Choose the experts to send to all ranks for a step (shadowing), so that their tokens are not sent. With sorted token
+ * counts B₁ ≥ B₂ ≥ …, and the first i experts shadowed, a layer takes
  *
  *     t(i) = 3 c · B(i + 1) + 4 s · B(i + 1) + i · m,   B(E + 1) = 0
  *
- * c = 4 D H / flops is the time of one token in forward, and backward takes twice that; s = bytes · D / bandwidth is
- * the time to send a token, to an expert and back, in forward and backward; m = bytes · 2 D H / bandwidth is the time
- * to send an expert. Experts are added, heaviest first, the lowest number first among equals, until t no longer
- * decreases: the first such i, as in FasterMoE, not the global minimum.
+ * c = 4 D H / flops is the forward time of one token; backward takes 2 c. s = bytes · D / bandwidth is the time to send
+ * a token once; a token is sent to an expert and back, in forward and backward. m = bytes · 2 D H / bandwidth is the
+ * time to send an expert. Experts are added, heaviest first and among equal experts the lowest number first, until t no
+ * longer decreases. As in FasterMoE, this is the first local minimum, not the global minimum.
  *
  * @param counts number of tokens of all ranks that chose each expert: finite, not negative.
- * @throws ArgumentError for other counts, or a value of `costs` that is not positive.
+ * @throws ArgumentError for invalid counts, or a value of `costs` that is not positive.
  *
  * @example
  * ```ts
@@ -68,7 +68,7 @@ export const planShadowing = (counts: readonly number[], costs: ShadowingCosts =
   const secondsOf = (numShadowed: number): number =>
     (3 * computeSeconds + 4 * sendSeconds) * (sorted[numShadowed]?.[1] ?? 0) + numShadowed * expertSeconds;
   let numShadowed = 0;
-  // Stops after the last expert at the latest: a further step would save nothing and cost m.
+  // Stops after the last expert at the latest, because a further step would save nothing and cost m.
   while (secondsOf(numShadowed + 1) < secondsOf(numShadowed)) numShadowed++;
   return {
     experts: sorted.slice(0, numShadowed).map(([expert]) => expert),

@@ -18,7 +18,7 @@ import {
 export interface InverseRootOptions {
   /** Exponent p of the root A^(−1/p), above 0. */
   readonly p: number;
-  /** Added to the eigenvalues, as a share of the largest eigenvalue. Default: 10⁻⁶. */
+  /** Number added to the eigenvalues, as a share of the largest eigenvalue. Default: 10⁻⁶. */
   readonly ridge?: number;
 }
 

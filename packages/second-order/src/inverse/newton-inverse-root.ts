@@ -25,7 +25,7 @@ import { identityMatrix } from "../matrices.ts";
 export interface NewtonInverseRootOptions {
   /** Exponent p of the root A^(−1/p), a power of two. */
   readonly p: number;
-  /** Added to the diagonal, as a share of an upper bound of the largest eigenvalue. Default: 10⁻⁶. */
+  /** Number added to the diagonal, as a share of an upper bound of the largest eigenvalue. Default: 10⁻⁶. */
   readonly ridge?: number;
   /** Number of iterations. Default: 30, which suffices for a ridge of 10⁻⁶. */
   readonly steps?: number;
@@ -33,7 +33,9 @@ export interface NewtonInverseRootOptions {
 
 const overMatrix = { dims: [-2, -1], keepDims: true } as const;
 
-/** Upper bound of the largest eigenvalue: the smaller of two norms, at most √n times too large, [..., 1, 1]. */
+/**
+ * Returns an upper bound of the largest eigenvalue, at most √n times too large, [..., 1, 1]: the smaller of two norms.
+ */
 const eigenvalueBound = (a: Tensor): Tensor =>
   minimum(
     sqrt(sum(square(a), overMatrix)),
@@ -45,11 +47,11 @@ const eigenvalueBound = (a: Tensor): Tensor =>
  * `M = X^p A`: `T = ((p + 1)I − M)/p`, `X ← XT`, `M ← T^p M`, until M is I. Needs only matrix products, so it runs on
  * every backend.
  *
- * `inverseRoot` is faster on backends with eigenvectors: 20 times on the CPU.
+ * `inverseRoot` is faster on backends with eigenvectors, 20 times on the CPU.
  *
- * A is scaled first, so that the result does not depend on its size, and a ridge is added to its diagonal. An iteration
- * that increases the distance of M from I is rejected, because rounding then dominates. The result for a zero matrix is
- * that of `ridge = 1`.
+ * A is first scaled, so that its size does not matter, and a ridge is added to its diagonal. An iteration that
+ * increases the distance of M from I is rejected, because rounding then dominates. A zero matrix is replaced by the
+ * identity.
  *
  * @param a f32 [..., n, n]
  * @returns f32 [..., n, n]
@@ -77,7 +79,7 @@ export const newtonInverseRoot = (a: Tensor, { p, ridge = 1e-6, steps = 30 }: Ne
   const start = (p + 1) / 2;
   let m = multiply(add(scaled, multiply(identity, ridge)), start / (1 + ridge));
   let x = multiply(identity, (start / (1 + ridge)) ** (1 / p));
-  // Σ(1 − μ)² over the eigenvalues μ of M. After the first iteration, μ ≤ 1, and μ only increases.
+  // Returns Σ(1 − μ)² over the eigenvalues μ of M. After the first iteration, μ ≤ 1, and μ only increases.
   const distanceOf = (matrix: Tensor): Tensor => sum(square(subtract(matrix, identity)), overMatrix);
   let distance = distanceOf(m);
   for (let step = 0; step < steps; step++) {

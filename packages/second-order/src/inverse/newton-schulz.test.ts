@@ -10,8 +10,8 @@ const run = async (rows: readonly (readonly number[])[], steps = 5): Promise<num
 };
 
 describe("newtonSchulz", () => {
-  // Computed in exact arithmetic: singular values after five steps. A value below 1 is combined with another one that
-  // makes the norm 1, so that the division by the norm changes nothing.
+  // Computed in exact arithmetic: singular values after five steps. A value below 1 gets a second value that makes the
+  // norm 1, so that dividing by the norm changes nothing.
   test.each([
     [0.001, 0.4705],
     [0.01, 0.6989],

@@ -18,8 +18,8 @@ import { identityMatrix } from "../matrices.ts";
 export type QuinticCoefficients = readonly [a: number, b: number, c: number];
 
 /**
- * Coefficients of Muon. Steep at 0, so that small singular values grow fast; near 1, singular values do not converge
- * but stay within [0.68, 1.14].
+ * Coefficients of Muon. The quintic is steep at 0, so that small singular values grow fast. Near 1, singular values do
+ * not converge, but stay within [0.68, 1.14].
  *
  * Source: K. Jordan 2024, "Muon".
  */
@@ -38,14 +38,15 @@ export interface NewtonSchulzOptions {
  * result for a zero matrix is zero.
  *
  * For a matrix that is much longer than wide, the iterations use only its Gram matrix, `Q ← PQ`, `G ← PGP`, and the
- * result is `QX`, because all P are polynomials of the same matrix. Rounding of G affects only singular values below
- * 10⁻³ of the largest; five iterations raise them no higher than singular values of 10⁻³.
+ * result is `QX`. This is valid because all P are polynomials of the same matrix. Rounding of G affects only singular
+ * values below 10⁻³ of the largest singular value. After five iterations, such small values are at most as large as the
+ * result for a singular value of 10⁻³.
  *
  * @param x f32 [..., n, m], for example [512, 2048].
  * @returns f32 of the same shape.
  * @throws ShapeError for a vector.
- * Cost, per matrix with r the smaller and s the larger of n and m: the minimum of steps · (4r²·s + 2r³) and 4r²·s + (8
- * · steps − 6) · r³ flops.
+ * Cost per matrix, with r = min(n, m) and s = max(n, m): the minimum of steps · (4r²·s + 2r³) and 4r²·s + (8 · steps −
+ * 6) · r³ flops.
  * @example
  * ```ts
  * const orthogonal = await evaluate(newtonSchulz, referenceBackend())(NdArray.from([3, 0, 0, 5], [2, 2]));
@@ -66,7 +67,7 @@ export const newtonSchulz = (
   const norm2 = sum(square(x), { dims: [-2, -1], keepDims: true });
   let result = multiply(x, rsqrt(add(norm2, tiny)));
   let gram = matmul(result, result, { transposeB: true });
-  /** `P − aI` */
+  /** Returns `P − aI`. */
   const rest = (): Tensor => add(multiply(gram, b), multiply(matmul(gram, gram), c));
   if (!isShorterOnGram(n, m, steps)) {
     for (let step = 1; ; step++) {

@@ -18,21 +18,21 @@ import { packTriangle, unpackTriangle } from "../statistics/triangle.ts";
 import { factoredDamping } from "./factored-damping.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
-/** Returns `factor + amount · I`; a vector represents a diagonal matrix. */
+/** Returns `factor + amount · I`. A vector represents a diagonal matrix. */
 const addDamping = (factor: Tensor, amount: Tensor): Tensor => {
   if (factor.rank === 1) return add(factor, amount);
   return add(factor, multiply(broadcastTo(identityMatrix(factor.shape.at(-1)!), factor.shape), amount));
 };
 
 /**
- * Precondition with `(A + π√γ I)⁻¹ ∇ (G + √γ/π I)⁻¹`; the inverses of both damped factors are computed by Cholesky
+ * Precondition with `(A + π√γ I)⁻¹ ∇ (G + √γ/π I)⁻¹`. The inverses of both damped factors are computed by Cholesky
  * factorization.
  *
- * Cost: per refresh n³ multiplications for each factor, and n(n + 1)/2 numbers sent for each; per step two products.
+ * Cost: n³ multiplications and n(n + 1)/2 numbers sent per factor and refresh; two products per step.
  * Source: Martens and Grosse 2015, arXiv 1503.05671, section 6.3.
  */
 export const choleskyInverse: FactorInverse = {
-  needsBoth: true, // needsBoth: damping is split according to both factors' sizes
+  needsBoth: true, // needsBoth: damping depends on the sizes of both factors
   init: (shape, damping) => ({ inverse: addDamping(full(shape, 0), divide(1, sqrt(damping))) }),
   derive: ({ input, gradient }, sizes, damping) => {
     const amounts = factoredDamping({ input, gradient }, sizes, damping);

@@ -19,7 +19,9 @@ import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
 const numValues = (shape: Shape): number => elementCount(shape.slice(0, Math.max(1, shape.length - 1)));
 
-/** Eigenvalues and eigenvectors of a factor, or of its blocks; only the values of a diagonal factor. */
+/**
+ * Returns the eigenvalues and eigenvectors of a factor, or of its blocks; for a diagonal factor, only the eigenvalues.
+ */
 const eigenOf = (factor: Tensor): DerivedFactor => {
   if (factor.rank === 1) return { values: factor };
   const { values, vectors } = eigh(factor);
@@ -36,10 +38,11 @@ const rotateColumns = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): 
   vectors === undefined ? x : timesColumns(x, vectors, isBack);
 
 /**
- * Precondition with `(A ⊗ G + γI)⁻¹ ∇` exactly, from the eigenvalues a and g and the eigenvectors of both factors: `Q_A
- * [(Q_Aᵀ ∇ Q_G) / (a gᵀ + γ)] Q_Gᵀ`. Damping is applied to the product, so it can change without a refresh.
+ * Precondition with `(A ⊗ G + γI)⁻¹ ∇` exactly, from the eigenvalues a and g and the eigenvectors of both factors:
+ * `Q_A [(Q_Aᵀ ∇ Q_G) / (a gᵀ + γ)] Q_Gᵀ`. Damping is added to the products of eigenvalues, so it can change without a
+ * refresh.
  *
- * Cost: per refresh about 7n³ flops for each factor, and n² + n numbers sent for each; per step four products.
+ * Cost: about 7n³ flops and n² + n numbers sent per factor and refresh; four products per step.
  * Source: Grosse and Martens 2016, arXiv 1602.01407, appendix B; Pauloski et al. 2020, SC.
  */
 export const eigenInverse: FactorInverse = {

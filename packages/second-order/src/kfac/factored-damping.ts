@@ -2,11 +2,11 @@ import { clip, divide, maximum, multiply, sqrt, sum, type Tensor } from "@skein/
 import { diagonalOf } from "../matrices.ts";
 import type { Sides } from "./factor-inverse.ts";
 
-/** Mean of a factor's diagonal of length `size`; a diagonal factor is stored as a vector. */
+/** Returns the mean of a factor's diagonal of length `size`. A diagonal factor is stored as a vector. */
 const meanDiagonal = (factor: Tensor, size: number): Tensor =>
   multiply(sum(factor.rank === 1 ? factor : diagonalOf(factor)), 1 / size);
 
-/** Damping of both factors of a layer, added to their diagonals, f32 scalars. */
+/** Numbers to add to the diagonals of both factors of a layer, f32 scalars. */
 export interface FactoredDamping {
   readonly input: Tensor;
   readonly gradient: Tensor;
@@ -15,9 +15,9 @@ export interface FactoredDamping {
 const tiny = 1e-30;
 
 /**
- * Split γ between the two factors of a layer according to their sizes: `π√γ` for A and `√γ/π` for G, `π² = (tr A /
- * inputs) / (tr G / outputs)`. The product of both is γ, and layers with large inputs and small gradients are damped as
- * much as layers with the opposite.
+ * Split γ between the two factors of a layer according to their sizes: `π√γ` for A and `√γ/π` for G,
+ * `π² = (tr A / inputs) / (tr G / outputs)`. The product of the two dampings is γ, and layers with large inputs and
+ * small gradients are damped as much as layers with small inputs and large gradients.
  *
  * π is limited to 10⁻⁶ … 10⁶, so that a layer with zero statistics has finite inverses.
  * Source: Martens and Grosse 2015, arXiv 1503.05671, section 6.3.

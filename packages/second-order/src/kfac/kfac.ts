@@ -35,34 +35,34 @@ export interface KfacOptions extends UpdateSizeOptions {
   readonly layers: readonly Layer[];
   /** Damping γ, added to the curvature. Default: 0.03. */
   readonly damping?: Schedule;
-  /** Weight of the previous value in the running means of the factors, in [0, 1). Default: 0.95. */
+  /** Weight of the previous value in the factors' running means, in [0, 1). Default: 0.95. */
   readonly decay?: number;
-  /** Treatment of the positions of a sample. Default: expand. */
+  /** Treatment of several positions per sample. Default: expand. */
   readonly positions?: Positions;
-  /** Maximum number of rows of a block of a factor: see `covarianceStatistic`. Default: no blocks. */
+  /** Maximum number of rows per factor block: see `covarianceStatistic`. Default: no blocks. */
   readonly blockSize?: number;
-  /** Method to divide by the product of both factors. Default: `choleskyInverse`. */
+  /** Method to divide by the Kronecker product of both factors. Default: `choleskyInverse`. */
   readonly inverse?: FactorInverse;
   /** Distribution of the work over ranks. Default: each rank does all work. */
   readonly distribution?: KfacDistribution;
 }
 
-/** Curvature of the layers. */
+/** Curvature of all layers. */
 interface Curvature {
   /** Running means of A and G per layer. */
   readonly factors: Statistics;
   /** Tensors derived from the factors at the last refresh. */
   readonly derived: Readonly<Record<string, Sides<DerivedFactor>>>;
   /**
-   * Flags of all factors, A and G of each layer alternately, i32 [2 · layers]: 1 if the last refresh failed for a
-   * factor that is not positive definite or not finite, so that the tensors of an earlier refresh are still used.
+   * Whether each factor's last refresh failed, i32 [2 · layers], with A and G of each layer alternately: 1 if the
+   * factor is not positive definite or not finite, so that tensors of an earlier refresh are still used, otherwise 0.
    */
   readonly stale: Tensor;
 }
 
 /** State of K-FAC: factors and the tensors derived from them. */
 export interface KfacState {
-  /** Number of steps in the factors, i32 scalar. */
+  /** Number of observed steps in the factors, i32 scalar. */
   readonly observed: Tensor;
   /** Number of updates, i32 scalar. */
   readonly step: Tensor;
@@ -83,15 +83,15 @@ const splitBias = (matrix: Tensor, { weight, bias }: LayerGradient): LayerGradie
 };
 
 /**
- * K-FAC: multiply the gradient of each layer by the inverse of its damped Fisher matrix, approximated by the Kronecker
- * product of `A`, the second moment of the layer's inputs, and `G`, the second moment of its output gradients. Both are
- * running means of the statistics given to `observe`; a refresh recomputes the inverses.
+ * K-FAC: multiply each layer's gradient by the inverse of its damped Fisher matrix. The Fisher matrix is approximated
+ * by the Kronecker product `A ⊗ G`. A is the second moment of the layer's inputs, and G is the second moment of its
+ * output gradients. A and G are running means of the statistics passed to `observe`. A refresh recomputes the inverses.
  *
  * Apply momentum, weight decay and learning rate afterwards. Before the first refresh, gradients are divided by γ.
  *
  * @throws ArgumentError for an empty list of layers, and for options out of range.
- * Cost: `inputs² + outputs²` numbers per layer, once for the factors and once for the derived tensors; per step `2 ·
- * inputs · outputs · (inputs + outputs)` flops; per refresh see `FactorInverse`.
+ * Cost per layer: state of `inputs² + outputs²` numbers for the factors and again for the derived tensors;
+ * `2 · inputs · outputs · (inputs + outputs)` flops per step; for a refresh see `FactorInverse`.
  * @example
  * ```ts
  * const loss = (params: { w: Tensor }, x: Tensor, y: Tensor) => mean(square(subtract(matmul(x, params.w), y)));
@@ -136,7 +136,7 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
   return {
     layers,
     statistic,
-    // For means, every rank contributes its part, even if another rank keeps the factor.
+    // Every rank contributes to means, even if only another rank stores the factor.
     ...(kept === "own" && { wants: keeps }),
     ...(kept === "mean-at-owner" && {
       ownerOf: ({ path }: Layer, side: LayerSide) => roleOf().ownerOf(path, side),
@@ -168,7 +168,7 @@ export const kfac = (options: KfacOptions): Preconditioner<KfacState> => {
       const curvature = curvatureOf(state);
       const past = pastWeight(decay, state.observed);
       const mixed = mixStatistics(past, curvature.factors, statistics as Statistics);
-      // Ranks use the factors differently from this point on.
+      // From here on, ranks use the factors differently.
       const factors = kept === "mean" && role.numRanks > 1 ? replicaBarrier(mixed) : mixed;
       const gamma = resolveSchedule(damping, state.step);
       const known = { ...curvature, factors };
@@ -211,7 +211,7 @@ interface Preconditioning {
   readonly damping: Tensor;
 }
 
-/** Gradient of each layer as a matrix, and its preconditioned direction, on all ranks. */
+/** Returns each layer's gradient as a matrix, and its preconditioned direction, on all ranks. */
 const preconditionLayers = (
   { layers, inverse, role, damping }: Preconditioning,
   derived: Curvature["derived"],

@@ -12,43 +12,48 @@ import type { LayerSide } from "../statistics/statistic.ts";
 
 /** Distribution of second-order work over ranks. */
 export interface KfacDistribution {
-  /** Mesh axis of all ranks. */
+  /** Mesh axis that contains all ranks. */
   readonly axis: string;
   /** Assignment of work to ranks. Default: all ranks do all work. */
   readonly placement?: InversePlacement;
   /**
-   * Mesh axes of the grid, if it has several columns and several rows: `workers` is the axis of the ranks of a column,
-   * `receivers` that of the ranks of a row.
+   * Mesh axes of the placement's grid. `workers`: axis along a column. `receivers`: axis along a row. Required if the
+   * grid has several columns and several rows.
    */
   readonly grid?: { readonly workers: string; readonly receivers: string };
   /**
-   * Samples and owner of a factor. "mean": the mean over all ranks, kept by every rank. "mean-at-owner": that mean,
-   * kept only by the ranks that invert it. "own": the samples of the single rank that inverts it, so that nothing is
-   * sent. Default: "mean".
+   * Samples in a factor, and ranks that have the factor. "mean": the mean over all ranks, on every rank.
+   * "mean-at-owner": this mean, only on the ranks that invert it. "own": the samples of the single rank that inverts
+   * the factor, so that nothing is sent. Default: "mean".
    */
   readonly factors?: "mean" | "mean-at-owner" | "own";
   /**
-   * Whether each rank has its own state under every placement, so that the state has the same structure for all
-   * placements. Default: only if ranks differ.
+   * Whether the state of each rank is stored separately under every placement, so that its structure is the same for
+   * all placements. Default: only if ranks differ.
    */
   readonly hasOwnState?: boolean;
 }
 
-/** Work of the rank that is being traced. */
+/** Work of the traced rank. */
 export interface RankRole {
   readonly numRanks: number;
-  /** Whether the rank preconditions a layer, and therefore keeps its inverses. */
+  /** Whether the rank preconditions a layer, and therefore stores the layer's inverses. */
   isWorker(path: string): boolean;
   /** Whether the rank inverts a factor. */
   inverts(path: string, side: LayerSide): boolean;
-  /** Share of a factor's blocks that the rank inverts. Undefined: the blocks are not shared. */
+  /** Returns the share of a factor's blocks that the rank inverts. Undefined: the blocks are not shared among ranks. */
   shareOf(path: string, side: LayerSide): { readonly part: number; readonly parts: number } | undefined;
-  /** Index along `axis` of the only rank that inverts a factor. Undefined: several ranks invert it. */
+  /**
+   * Returns the index along `axis` of the only rank that inverts a factor. Undefined: several ranks invert the factor.
+   */
   ownerOf(path: string, side: LayerSide): number | undefined;
-  /** Index along `workersAxis` of the rank that sends the inverse of a factor. Undefined: the inverse is not sent. */
+  /**
+   * Returns the index along `workersAxis` of the rank that sends a factor's inverse. Undefined: the inverse is not
+   * sent.
+   */
   senderOf(path: string, side: LayerSide): number | undefined;
   readonly workersAxis: string;
-  /** Index along `receiversAxis` of the rank that sends a layer's preconditioned gradient. */
+  /** Returns the index along `receiversAxis` of the rank that sends a layer's preconditioned gradient. */
   columnOf(path: string): number;
   /** Mesh axis over which preconditioned gradients are sent. Undefined: every rank preconditions every layer. */
   readonly receiversAxis: string | undefined;
@@ -66,7 +71,7 @@ const singleRank: RankRole = {
   receiversAxis: undefined,
 };
 
-/** Returns the work of the rank that is being traced. */
+/** Returns the work of the traced rank. */
 export const rankRole = (paths: readonly string[], distribution: KfacDistribution | undefined): RankRole => {
   if (distribution === undefined) return singleRank;
   const { axis, grid } = distribution;
@@ -75,7 +80,7 @@ export const rankRole = (paths: readonly string[], distribution: KfacDistributio
   checkPlacement(placement, paths, numRanks);
   if (numRanks === 1) return singleRank;
   const { workers, layers } = placement;
-  // Called only if ranks differ, because otherwise one graph may serve all ranks.
+  // Called only if ranks differ. Otherwise, one graph may be used by all ranks.
   const own = (): GridCoordinates => gridCoordinates(meshCoordinate(axis), numRanks, workers);
   const isWorker = (path: string): boolean => workers === numRanks || layers[path]!.column === own().column;
   return {

@@ -35,7 +35,7 @@ export interface Refreshing {
   readonly role: RankRole;
 }
 
-/** Returns `now` if it is finite, otherwise `before`. */
+/** Returns `now` if `isValid`, otherwise `before`. */
 const selectValid = (isValid: Tensor, now: DerivedFactor, before: DerivedFactor): DerivedFactor =>
   Object.fromEntries(Object.entries(now).map(([key, value]) => [key, where(isValid, value, before[key]!)]));
 
@@ -46,7 +46,7 @@ interface SharedFactor {
   readonly path: string;
 }
 
-/** Derive this rank's share of a factor's blocks, and gather the shares of the other ranks of its column. */
+/** Derives this rank's share of a factor's blocks, and gathers the other shares from the ranks of its column. */
 const deriveShared = (
   { factor, derive, inverse, path }: SharedFactor,
   { workersAxis }: RankRole,
@@ -83,7 +83,7 @@ const deriveShared = (
   return { derived, isValid: all(greater(flags, 0.5)) };
 };
 
-/** Recompute all inverses on the ranks of the placement, and send them to the ranks that use them. */
+/** Recompute all inverses on the ranks of the placement, and send the inverses to the ranks that use them. */
 export const refreshFactors = (
   { layers, statistic, inverse, damping, role }: Refreshing,
   { factors, derived }: { readonly factors: Statistics; readonly derived: DerivedFactors },

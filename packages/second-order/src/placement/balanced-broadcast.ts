@@ -3,17 +3,17 @@ import type { Layer } from "../statistics/layer.ts";
 import type { InversePlacement } from "./inverse-placement.ts";
 import { checkNumRanks, checkWeights } from "./weights.ts";
 
-/** Measured times of a factor, by its number of rows n. */
+/** Measured times per factor, as functions of its number of rows n. */
 export interface FactorTimes {
   readonly inverseSeconds: (size: number) => number;
-  /** Time to broadcast the inverse to all ranks, in seconds. */
+  /** Returns the seconds to broadcast the inverse to all ranks. */
   readonly broadcastSeconds: (size: number) => number;
 }
 
 /**
  * Decide for each factor whether to send its inverse. If inverting takes less time than sending, every rank inverts the
- * factor; otherwise an owner inverts it: largest factor first, to the least loaded rank. A and G of a layer are placed
- * independently. With a single rank, nothing is sent.
+ * factor. Otherwise one rank inverts and sends it. These factors are assigned largest first, each to the least loaded
+ * rank. A and G of a layer are placed independently. With a single rank, nothing is sent.
  *
  * @throws ArgumentError for no layers or ranks, and for times that are negative or not finite.
  * @example

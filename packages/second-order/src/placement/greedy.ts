@@ -20,23 +20,22 @@ export const gradientWorkers = (fraction: number, numRanks: number): number => {
   );
 };
 
-/** Grid of ranks and costs of factors for `placeGreedily`. */
+/** Grid of ranks, and costs of factors, for `placeGreedily`. */
 export interface GreedyOptions {
   readonly numRanks: number;
-  /** Number of rows of the grid: ranks that precondition each layer. */
+  /** Number of rows of the grid: the number of ranks that precondition each layer. */
   readonly workers: number;
-  /** Cost of inverting a factor of n rows. Default: n³. */
+  /** Returns the cost of inverting a factor of n rows. Default: n³. */
   readonly cost?: (size: number) => number;
   /** Whether to place both factors of a layer on one rank. Default: true. */
   readonly isColocated?: boolean;
 }
 
 /**
- * Greedy placement, largest first to the least loaded. Layers are assigned to columns by the cost of both factors, then
- * to rows within the column: both factors together, or each separately.
+ * Greedy placement: largest first, to the least loaded. Layers are assigned to columns by the cost of both factors.
+ * Then the factors of a layer are assigned to rows within the column, either together or separately.
  *
- * The maximum load of a column is at most 4/3 − 1/(3 · columns) of the optimum.
- *
+ * The maximum load of a column is at most 4/3 − 1/(3 · columns) times the optimum.
  * @example
  * ```ts
  * const layers = ["a", "b"].map((path) => ({ path, numInputs: 4, numOutputs: 2 }));

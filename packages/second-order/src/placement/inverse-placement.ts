@@ -3,7 +3,7 @@ import type { LayerSide } from "../statistics/statistic.ts";
 
 /** Ranks that invert the factors of one layer, and ranks that use the inverses. */
 export interface LayerPlacement {
-  /** Column of the grid whose ranks precondition the layer's gradient: its gradient workers. */
+  /** Column of the grid whose ranks precondition the layer's gradient (gradient workers). */
   readonly column: number;
   /** Ranks that invert the factor. */
   readonly input: InverterRow;
@@ -11,9 +11,9 @@ export interface LayerPlacement {
 }
 
 /**
- * Ranks of a column that invert a factor. A number: the row of the only inverter, which sends the inverse to the other
- * ranks of the column. "everywhere": each rank inverts the whole factor. "shared-out": each rank inverts an equal share
- * of the factor's blocks, and an all-gather distributes them.
+ * Ranks of a column that invert a factor. A number: the row of the only rank that inverts the factor and sends the
+ * inverse to the other ranks of the column. "everywhere": each rank inverts the full factor. "shared-out": each rank
+ * inverts an equal share of the factor's blocks, and an all-gather distributes the inverted blocks.
  */
 export type InverterRow = number | "everywhere" | "shared-out";
 
@@ -26,9 +26,9 @@ export type InverterRow = number | "everywhere" | "shared-out";
  * Source: Pauloski et al. 2021 (KAISA), arXiv 2107.01739, for the grid.
  */
 export interface InversePlacement {
-  /** Number of rows: ranks that precondition each layer. */
+  /** Number of rows: the number of ranks that precondition each layer. */
   readonly workers: number;
-  /** Placement by the path of the layer's weight. */
+  /** Placement of each layer, by the path of its weight. */
   readonly layers: Readonly<Record<string, LayerPlacement>>;
 }
 
@@ -48,7 +48,7 @@ export const gridCoordinates = (rank: number, numRanks: number, workers: number)
 const rankOfCoordinates = ({ row, column }: GridCoordinates, numRanks: number, workers: number): number =>
   row * numColumns(numRanks, workers) + column;
 
-/** Returns the only rank that inverts a factor. Undefined: all ranks of its column invert it. */
+/** Returns the only rank that inverts a factor. Undefined: all ranks of its column invert the factor. */
 export const inverterOf = (
   { workers, layers }: InversePlacement,
   path: string,
@@ -61,8 +61,7 @@ export const inverterOf = (
 };
 
 /**
- * Placement in which all ranks invert all factors.
- *
+ * Returns a placement in which all ranks invert all factors.
  * @example
  * ```ts
  * console.log(placeEverywhere(["a", "b"], 2).layers["a"]!.input); // everywhere
@@ -73,7 +72,7 @@ export const placeEverywhere = (paths: readonly string[], numRanks: number): Inv
   layers: Object.fromEntries(paths.map((path) => [path, { column: 0, input: "everywhere", gradient: "everywhere" }])),
 });
 
-/** Check a placement. @throws ArgumentError for ranks that do not exist, and for a missing layer. */
+/** Check a placement. @throws ArgumentError for ranks that do not exist, or a missing layer. */
 export const checkPlacement = (
   { workers, layers }: InversePlacement,
   paths: readonly string[],
@@ -134,8 +133,8 @@ export const placeWholeLayers = (paths: readonly string[], numRanks: number): In
 });
 
 /**
- * Place layers round-robin over the columns of a grid. The ranks of a column share the blocks of its factors,
- * precondition, and send the result to the other columns.
+ * Place layers round-robin over the columns of a grid. The ranks of a column share the blocks of the column's factors,
+ * precondition its layers, and send the results to the other columns.
  *
  * @example
  * ```ts

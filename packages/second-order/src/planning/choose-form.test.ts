@@ -101,8 +101,8 @@ describe("formStages", () => {
     expect(exposed(paths.map((path) => [path]))).toBe(45);
     // Two buckets: 38 s from 45 to 83; 34 s from 89 on.
     expect(exposed([paths.slice(0, 2), paths.slice(2)])).toBe(34);
-    // Overlap with the forward pass only: 26 s from 22, 32 s from 48 to 80, and the other two after them, to 134, from
-    // 45 on.
+    // Overlap with the forward pass only: 26 s from 22, 32 s from 48 to 80, then the other two buckets until 134.
+    // Exposed from 45 on.
     const forward = { ...options, times, hiddenBehind: ["input"] as const, buckets: paths.map((path) => [path]) };
     expect(stagesOf({ kind: "d" }, forward).factorCommunicationSeconds).toBe(134 - 45);
     expect(() => exposed([paths.slice(1)])).toThrow(/name 3 factors/);
@@ -188,7 +188,7 @@ describe("the variant spd", () => {
       return sentOf(placeForm({ kind: "spd" }, { layers, numRanks: 2, times, messages: "per-factor" }));
     };
     expect(sent(10)).toEqual(["layer-0:gradient", "layer-1:input"]);
-    // A single sent factor saves no rank its work here, and two save as much time as their latency costs.
+    // Sending one factor saves no work on any rank here. Sending two factors saves as much time as their latency costs.
     expect(sent(450)).toEqual([]);
   });
 

@@ -22,11 +22,12 @@ import { placeForStage } from "./place-for-stage.ts";
  *
  * - `d`: all ranks invert all factors.
  * - `mpd`: factors are inverted round-robin, and inverses are sent to all ranks.
- * - `spd`: some factors are inverted by one rank and sent, the others are inverted by all ranks: see `placeForStage`.
- * - `kaisa`: a share `fraction` of the ranks preconditions each layer, and sends the result to the other ranks.
+ * - `spd`: some factors are inverted by one rank and sent, other factors are inverted by all ranks: see
+ *   `placeForStage`.
+ * - `kaisa`: a share `fraction` of the ranks preconditions each layer, and sends the result to all other ranks.
  * - `pad`: like `kaisa`, but only the rank that inverts a factor has its mean.
- * - `dp`: layers are placed round-robin, with factors from the samples of their rank only, so results differ from the
- *   other variants.
+ * - `dp`: layers are placed round-robin. Factors contain only samples of their rank, so results differ from other
+ *   variants.
  * - `dp-hybrid`: like `dp`, but a share `fraction` of the ranks handles each layer, and these ranks share the blocks of
  *   its factors.
  */
@@ -35,10 +36,11 @@ export type KfacForm =
   | { readonly kind: "kaisa" | "pad" | "dp-hybrid"; readonly fraction: number };
 
 /**
- * Place the work of a variant. Without times, `spd` places layers round-robin, and the other variants assume n³ as the
- * cost of an inverse.
+ * Place the work of a variant. Without times, `spd` places layers round-robin, and the other variants assume that an
+ * inverse costs n³.
  *
- * @throws ArgumentError for a fraction without an integer number of gradient workers that divides the ranks.
+ * @throws ArgumentError if the fraction gives a number of gradient workers that is not an integer or does not divide
+ *   the number of ranks.
  * @example
  * ```ts
  * const layers = [{ path: "a", numInputs: 4, numOutputs: 2, kind: "linear" }] as const;
@@ -81,7 +83,7 @@ export const placeForm = (
 /** A variant with its placement and predicted times. */
 export interface PredictedForm extends FormPlacement {
   readonly form: KfacForm;
-  /** Predicted times of a step with a refresh. */
+  /** Predicted stage times of a step with a refresh. */
   readonly stages: FormStages;
   /** Mean time that second-order work adds to a step, in seconds. */
   readonly meanStepSeconds: number;
@@ -114,10 +116,10 @@ export interface PlanKfacFormsOptions extends StageOptions, RefreshIntervals {
 }
 
 /**
- * Predict the stages of each variant, and sort variants by the mean time added to a step; among equal variants, the
- * simpler comes first. Run the first variant; the others are for comparison.
+ * Predict the stages of each variant, and sort variants by the mean time that they add to a step. Among equally fast
+ * variants, the simpler variant comes first. Run the first variant; all further variants are for comparison.
  *
- * Cost: O(forms · layers · ranks), plus that of `placeForStage` for `spd`.
+ * Cost: O(forms · layers · ranks), plus the cost of `placeForStage` for `spd`.
  *
  * @throws ArgumentError for an empty list of variants, and under the conditions of `formStages`, `placeForm` and
  *   `meanStepSeconds`.

@@ -5,22 +5,20 @@ import { sideName } from "../statistics/collect.ts";
 import { type LayerSide, layerSides } from "../statistics/statistic.ts";
 import { factorElements, inverseSecondsOf, type PlannedLayer, type StageTimes } from "./stage-times.ts";
 
-/** Ranks that have the factors and inverses of a variant. */
+/** A variant's placement of factors and inverses on ranks. */
 export interface FormPlacement {
   readonly placement: InversePlacement;
   /**
-   * Samples and owner of a factor: the mean over all ranks, on each rank ("mean") or only on the rank that inverts it
-   * ("mean-at-owner"), or the samples of that rank only ("own").
+   * Samples in a factor, and ranks that have the factor: the mean over all ranks, on each rank ("mean") or only on the
+   * rank that inverts it ("mean-at-owner"), or the samples of only the rank that inverts it ("own").
    */
   readonly factors: "mean" | "mean-at-owner" | "own";
 }
 
-/**
- * Time that a step with a refresh adds to both passes and the exchange of gradients, in seconds, on the busiest rank.
- */
+/** Seconds that a step with a refresh adds to both passes and the exchange of gradients, on the busiest rank. */
 export interface FormStages {
   readonly factorSeconds: number;
-  /** Communication that remains after the passes and the computation of factors are finished. */
+  /** Seconds of communication after the passes and the computation of factors are finished. */
   readonly factorCommunicationSeconds: number;
   readonly inverseSeconds: number;
   readonly inverseCommunicationSeconds: number;
@@ -28,34 +26,34 @@ export interface FormStages {
   readonly preconditionedCommunicationSeconds: number;
 }
 
-/** Layers of a K-FAC step, and the times of its stages. */
+/** Layers of a K-FAC step, and the times of its operations. */
 export interface StageOptions {
   readonly layers: readonly PlannedLayer[];
   readonly numRanks: number;
   readonly times: StageTimes;
   /**
-   * Maximum number of rows of a block of a factor, which changes the number of floats sent; `times` must account for
-   * blocks themselves. Default: no blocks.
+   * Maximum number of rows per factor block, which changes the number of floats sent. `times` must already account for
+   * blocks. Default: no blocks.
    */
   readonly blockSize?: number;
   /**
-   * Factors that are sent together, by `sideName`; a bucket is sent when its last factor is computed and the network is
-   * free. Default: all factors in one bucket, after all are computed.
+   * Factors that are sent together, by `sideName`. A bucket is sent when its last factor is computed and the network is
+   * free. Default: one bucket, sent after all factors are computed.
    */
   readonly buckets?: BucketPlan;
   /**
-   * Passes that overlap with the communication of factors: forward (`input`), backward (`gradient`). If gradients use
-   * the network from the beginning of the backward pass on, only forward. Default: both.
+   * Passes that overlap with the communication of factors: forward (`input`), backward (`gradient`). Use only `input`
+   * if gradients occupy the network from the beginning of the backward pass. Default: both passes.
    */
   readonly hiddenBehind?: readonly LayerSide[];
   /**
    * Messages for inverses and preconditioned gradients: one per sending rank, as in `kfac`, or one per factor and
-   * layer. Default: one per rank.
+   * layer. Default: one per sending rank.
    */
   readonly messages?: "per-rank" | "per-factor";
 }
 
-/** One factor of one layer. */
+/** One of a layer's factors. */
 interface Factor {
   readonly layer: PlannedLayer;
   readonly side: LayerSide;
@@ -65,10 +63,10 @@ interface Factor {
 const sumOf = <T>(items: readonly T[], of: (item: T) => number): number =>
   items.reduce((sum, item) => sum + of(item), 0);
 
-/** Maximum of several values; 0 for an empty list. */
+/** Returns the maximum of several values; 0 for an empty list. */
 const maxOf = (values: readonly number[]): number => values.reduce((most, value) => Math.max(most, value), 0);
 
-/** Wrap times so that each result is checked. @throws ArgumentError for a time that is negative or not finite. */
+/** Wraps times so that each result is checked. @throws ArgumentError for a time that is negative or not finite. */
 const checkedTimes = (times: StageTimes): Required<StageTimes> => {
   const checked =
     <Args extends readonly unknown[]>(name: string, of: (...args: Args) => number) =>
@@ -104,9 +102,12 @@ export const factorsInOrder = (layers: readonly PlannedLayer[]): readonly Factor
 export interface ComputedFactor {
   /** Name from `sideName`. */
   readonly name: string;
-  /** Number of floats sent. */
+  /** Number of floats to send. */
   readonly elements: number;
-  /** Seconds from the previous factor, or from the beginning of the forward pass, until this factor is computed. */
+  /**
+   * Seconds from the previous factor until this factor is computed; for the first factor, from the beginning of the
+   * forward pass.
+   */
   readonly workSeconds: number;
 }
 
@@ -126,7 +127,7 @@ export const computedFactors = ({
     workSeconds: hiddenBehind.includes(side) ? passSeconds(layer, side) + factorSeconds(layer, side) : 0,
   }));
 
-/** Sums per rank of pieces that are computed by one rank, or by all ranks of a column. */
+/** Returns the total seconds per rank. Each piece is computed by one rank, or by all ranks of a column. */
 const sumByRank = (
   placement: InversePlacement,
   numRanks: number,
@@ -143,7 +144,10 @@ const sumByRank = (
   return seconds;
 };
 
-/** Time to send a bucket of factors: one all-reduce of the factors that all ranks need, or one reduce per owner. */
+/**
+ * Returns the seconds to send a bucket of factors: one all-reduce for the factors that all ranks need, and one reduce
+ * per owner.
+ */
 const bucketSeconds = (
   form: FormPlacement,
   factors: readonly Factor[],
@@ -160,8 +164,8 @@ const bucketSeconds = (
 };
 
 /**
- * Communication left after all computation: start(k) = max(end(k − 1), ready(k)); a bucket is ready with its last
- * factor.
+ * Returns the seconds of communication after all computation: start(k) = max(end(k − 1), ready(k)). A bucket is ready
+ * with its last factor.
  */
 const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   const factors = factorsInOrder(options.layers);
@@ -188,7 +192,7 @@ const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   return Math.max(0, end - computed);
 };
 
-/** Message sizes in elements: one message per piece, or one per sender. */
+/** Returns message sizes in elements: one message per piece, or one per sender. */
 const messagesOf = (
   pieces: readonly { readonly sender: number; readonly elements: number }[],
   messages: StageOptions["messages"],
@@ -199,7 +203,7 @@ const messagesOf = (
 
 const columnOf = (placement: InversePlacement, { path }: PlannedLayer): number => placement.layers[path]!.column;
 
-/** Maximum time of a rank, for work that is done by the ranks that invert factors. */
+/** Returns the seconds of the busiest rank, for work on factors by the ranks that invert them. */
 const busiestRank = (
   placement: InversePlacement,
   { layers, numRanks }: StageOptions,
@@ -219,7 +223,7 @@ const busiestRank = (
     ),
   );
 
-/** The two stages of inverses only; see `formStages`. */
+/** Predicts only the two stages of inverses; see `formStages`. */
 export const inverseStages = (
   placement: InversePlacement,
   options: StageOptions,
@@ -244,17 +248,17 @@ export const inverseStages = (
 };
 
 /**
- * Predict the time of each stage of a step with a refresh, from the ranks that invert, precondition and receive.
+ * Predict the time of each stage in a step with a refresh, from the ranks that invert, precondition and receive.
  *
- *     factors         Σ t(layer, side); with "own" factors, a rank computes only those that it inverts
- *     their exchange  remaining time of the buckets after the passes and all factors are computed
- *     inverses        max over ranks of Σ t(n) of the factors that a rank inverts
- *     their exchange  max over columns of Σ broadcasts of their inverses, n(n + 1)/2 floats each
- *     precondition    max over ranks of Σ t(layer) of the layers of its column
- *     its exchange    Σ broadcasts along a row, inputs · outputs floats per layer
+ *     factors         Σ t(layer, side); with "own", only the factors that a rank inverts
+ *     exchange        remaining time of the factor buckets after the passes and all factors are computed
+ *     inverses        max over ranks of Σ t(n), over the factors that a rank inverts
+ *     exchange        max over columns of Σ broadcasts of inverses, n(n + 1)/2 floats per inverse
+ *     precondition    max over ranks of Σ t(layer), over the layers of its column
+ *     exchange        Σ broadcasts along a row, inputs · outputs floats per layer
  *
- * Assumes that columns send concurrently without slowing each other down, and that collectives of gradients do not
- * overlap with those of factors. With a single rank, nothing is sent.
+ * Assumes that columns send concurrently without slowing each other down, and that gradient collectives do not overlap
+ * with factor collectives. With a single rank, nothing is sent.
  *
  * Cost: O(layers · ranks).
  *
@@ -313,8 +317,8 @@ export interface RefreshIntervals {
 }
 
 /**
- * Returns the mean time that the stages add to a step, in seconds: factors every `factorEvery` steps, inverses every
- * `inverseEvery` steps, the rest in each step.
+ * Returns the mean seconds that the stages add to a step. Factors are computed every `factorEvery` steps, inverses
+ * every `inverseEvery` steps, and gradients are preconditioned in each step.
  *
  * @throws ArgumentError for intervals that are not integers from 1.
  */

@@ -5,14 +5,15 @@ import { inverseStages, type StageOptions } from "./form-stages.ts";
 import { inverseSecondsOf } from "./stage-times.ts";
 
 /**
- * Decide which factors are inverted by one rank and sent, and which are inverted by all ranks, to minimize the total
- * time of inverting and sending. Candidates: for each k, the k slowest factors are sent, largest first to the least
- * loaded rank; and all layers round-robin. So the result is never slower than inverting everything everywhere, or
- * round-robin. Among equal candidates, the one with the fewest sent factors is chosen.
+ * Decide which factors one rank inverts and sends, and which factors all ranks invert, to minimize the total time of
+ * inverting and sending. For each k there is a candidate in which the k slowest factors are sent, largest first to the
+ * least loaded rank. Another candidate places all layers round-robin. So the result is never slower than inverting all
+ * factors on all ranks, or round-robin. Among equally fast candidates, the candidate that sends the fewest factors is
+ * chosen.
  *
- * `placeBalanced` compares the two times of each factor separately, which ignores that ranks invert concurrently, and
- * that sent factors are inverted first. So it can be slower than inverting everything everywhere (one factor: inverse
- * 10, broadcast 9).
+ * `placeBalanced` compares inverting and sending separately for each factor. It ignores that ranks invert concurrently,
+ * and that factors are inverted before they are sent. So `placeBalanced` can be slower than inverting all factors on
+ * all ranks (one factor: inverse 10, broadcast 9).
  *
  * Cost: O(factors · (factors + ranks)).
  * @throws ArgumentError under the conditions of `formStages`.
@@ -27,7 +28,7 @@ export const placeForStage = (options: StageOptions): InversePlacement => {
       layerSides.map((side) => ({ path: layer.path, side, seconds: inverseSecondsOf(times, layer, side) })),
     )
     .toSorted((a, b) => b.seconds - a.seconds);
-  // A later factor does not change the rank of an earlier one, so one pass covers all values of k.
+  // Later factors do not change the rank of earlier factors, so one pass covers all values of k.
   const rows = leastLoaded(
     factors.map(({ seconds }) => seconds),
     numRanks,

@@ -17,7 +17,7 @@ import type { Layer } from "./layer.ts";
 import type { LayerSide, LayerStatistic } from "./statistic.ts";
 import { packTriangle, unpackTriangle } from "./triangle.ts";
 
-/** Statistics of a step, by the path of the layer's weight. */
+/** Statistics of a step, by path of the layer's weight. */
 export type Statistics = Readonly<Record<string, LayerStatistic>>;
 
 /** Receives each statistic as soon as it is computed, and returns the collected statistics at the end. */
@@ -41,8 +41,7 @@ class StatisticsStore {
 }
 
 /**
- * Returns a collector that keeps a rank's own statistics unchanged.
- *
+ * Returns a collector that stores this rank's statistics without averaging over ranks.
  * @example
  * ```ts
  * console.log(ownStatistics().finish()); // {}
@@ -57,11 +56,11 @@ export const ownStatistics = (): StatisticsCollector => {
 };
 
 /**
- * Collect means over several parts of a batch with equal numbers of samples: the current part and earlier parts.
+ * Collect means over several parts of a batch, the current part and earlier parts, with equal numbers of samples.
  *
- * @param collector receives the means.
+ * @param collector collector that receives the means.
  * @param earlier sums of the earlier parts' statistics, collected with `ownStatistics`.
- * @param numParts number of parts, including the current one.
+ * @param numParts number of parts, including the current part.
  */
 export const meanOverParts = (
   collector: StatisticsCollector,
@@ -74,8 +73,7 @@ export const meanOverParts = (
 });
 
 /**
- * Name of one side of a layer in a bucket plan: `blocks.0.query:input`.
- *
+ * Returns the name of one side of a layer in a bucket plan, such as `blocks.0.query:input`.
  * @example
  * ```ts
  * console.log(sideName("head.weight", "input")); // head.weight:input
@@ -83,7 +81,10 @@ export const meanOverParts = (
  */
 export const sideName = (path: string, side: LayerSide): string => `${path}:${side}`;
 
-/** Returns a function that, for consecutive items, returns whether an item completes a bucket. */
+/**
+ * Returns a function that is called with the bytes of consecutive items, and returns whether the item completes a
+ * bucket.
+ */
 const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
   let openBytes = 0;
   return (bytes) => {
@@ -97,7 +98,7 @@ const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
 /**
  * Returns the buckets in which `meanStatistics` sends sides in this order, without a plan.
  *
- * @param sides sides with `elements`, the number of floats sent for each.
+ * @param sides sides with `elements`, the number of floats to send per side.
  * @example
  * ```ts
  * const sides = [{ name: "a", elements: 2 }, { name: "b", elements: 1 }, { name: "c", elements: 9 }];
@@ -124,17 +125,17 @@ export interface MeanStatisticsOptions {
   /** Mesh axis over whose ranks means are computed. */
   readonly axis: string;
   /**
-   * Sides that are sent together, by `sideName`; a bucket is sent as soon as its last side is computed. Default: in the
-   * order of computation, with about `bucketBytes` per bucket.
+   * Sides that are sent together, by `sideName`. A bucket is sent as soon as its last side is computed. Default: sides
+   * in the order of computation, with about `bucketBytes` per bucket.
    */
   readonly buckets?: BucketPlan;
-  /** Target size of a bucket without a plan, bytes. Default: 4 MiB. */
+  /** Target bucket size without a plan, in bytes. Default: 4 MiB. */
   readonly bucketBytes?: number;
   /** Priority of the collectives, 0 to 3. Default: 0. */
   readonly priority?: number;
   /**
-   * Index of the only rank that needs a side: only that rank receives its mean, and about half the bytes are sent.
-   * Undefined: all ranks need it. Default: all ranks need all sides.
+   * Returns the index of the only rank that needs a side. Only this rank receives the mean, and about half as many
+   * bytes are sent. Undefined: all ranks need the side. Default: all ranks need all sides.
    */
   readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
 }
@@ -148,11 +149,11 @@ interface PendingSide {
 const isSymmetric = ({ value }: PendingSide): boolean => value.rank >= 2;
 
 /**
- * Compute the means over all ranks of several statistics, in one message; only one triangle of a symmetric matrix is
+ * Computes the means of several statistics over all ranks, in one message. For a symmetric matrix, only one triangle is
  * sent.
  *
- * @param owner index of the rank that receives the means, while all others receive zeros. Undefined: all ranks receive
- *   them.
+ * @param owner index of the rank that receives the means; all other ranks receive zeros. Undefined: all ranks receive
+ *   the means.
  */
 const meansOf = (
   bucket: readonly PendingSide[],
@@ -176,16 +177,15 @@ const meansOf = (
   });
 };
 
-/** Number of floats sent for a statistic: a vector, or triangles. */
+/** Returns the number of floats to send for a statistic: a vector, or triangles. */
 export const statisticElements = (shape: readonly number[]): number =>
   shape.length < 2 ? elementCount(shape) : (elementCount(shape.slice(0, -1)) * (shape.at(-1)! + 1)) / 2;
 
 /**
- * Average statistics over the ranks, in buckets that are sent while the step continues to compute.
+ * Average statistics over the ranks, in buckets that are sent while the step continues.
  *
- * @throws ArgumentError for a plan that omits a side or repeats one.
- * Cost: one all-reduce per bucket, of its statistics with one triangle per matrix; or one reduce per owner in the
- * bucket.
+ * @throws ArgumentError for a plan that omits or repeats a side.
+ * Cost: one all-reduce per bucket, or one reduce per owner and bucket, with one triangle per matrix.
  * @example
  * ```ts
  * const collector = meanStatistics({ axis: "data", bucketBytes: 2 ** 20 });

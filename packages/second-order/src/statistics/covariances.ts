@@ -6,8 +6,8 @@ import type { LayerRows } from "./layer-rows.ts";
 import { type LayerSide, rowCount, type SideStatistic, type Statistic } from "./statistic.ts";
 
 /**
- * Treatment of the positions of a sample, such as those of an image or a text. `expand`: each position counts as a
- * sample. `reduce`: one row per sample, the mean of the inputs and the sum of the gradients.
+ * Treatment of several positions per sample, such as pixels of an image or tokens of a text. `expand`: each position
+ * counts as a sample. `reduce`: one row per sample, with the mean of the inputs and the sum of the gradients.
  *
  * Source: Eschenhagen et al. 2023, arXiv 2311.00636.
  */
@@ -15,14 +15,14 @@ export type Positions = "expand" | "reduce";
 
 const sumOf = (terms: readonly Tensor[]): Tensor => terms.reduce((sum, one) => add(sum, one));
 
-/** Extend a second moment by the row and the column of an input that is always 1. */
+/** Extends a second moment by a row and a column for an input that is always 1. */
 const withOnes = (moment: Tensor, mean: Tensor): Tensor => {
   const n = mean.shape[0]!;
   const right = concat([moment, reshape(mean, [n, 1])], { dim: 1 });
   return concat([right, concat([reshape(mean, [1, n]), full([1, 1], 1)], { dim: 1 })], { dim: 0 });
 };
 
-/** Sum per sample over all positions of all uses, [samples, width]. */
+/** Returns the sum per sample over all positions and uses, [samples, width]. */
 const perSample = (rows: readonly LayerRows[], samples: number): Tensor =>
   sumOf(rows.map((one) => one.totalPerSample(samples)));
 
@@ -41,7 +41,7 @@ const inputCovariance =
         ? [rows.map((one) => one.matrix()), count]
         : [[multiply(perSample(rows, numUsed), numUsed / count)], numUsed];
     if (layer.bias === undefined) return momentOf(matrices, rowsInAll);
-    // For a factor in one block, the row and column of the bias are computed without a copy of all rows.
+    // If a factor has one block, the row and column of the bias are computed without copying all rows.
     if (parts.count === 1) return withOnes(momentOf(matrices, rowsInAll), mean());
     const ones = matrices.map((one) => concat([one, full([one.shape[0]!, 1], 1)], { dim: 1 }));
     return momentOf(ones, rowsInAll);
@@ -64,10 +64,10 @@ export const isDiagonal = (layer: Pick<Layer, "kind">, side: "input" | "gradient
   layer.kind === "embedding" && side === "input";
 
 export interface CovarianceOptions {
-  /** Treatment of positions. Default: expand. */
+  /** Treatment of several positions per sample. Default: expand. */
   readonly positions?: Positions;
   /**
-   * Maximum number of rows of a block of a factor; entries outside of the diagonal blocks are treated as 0. Default: no
+   * Maximum number of rows per factor block. Entries outside of the diagonal blocks are treated as 0. Default: no
    * blocks.
    */
   readonly blockSize?: number;
@@ -75,10 +75,10 @@ export interface CovarianceOptions {
 
 /**
  * Kronecker factors of each layer. `A`, [inputs, inputs], is the mean of `a aᵀ` over the rows that the layer reads,
- * with a row and a column for the bias. `G`, [outputs, outputs], is the mean over samples of the sum of `g gᵀ` over
- * their positions. Their product equals that of S positions counted as S samples, divided by S. For an embedding, A is
- * diagonal, the frequency of each row of the table, [inputs]. A factor in blocks is [blocks, size, size], with zeros
- * after its last row.
+ * with a row and a column for the bias. `G`, [outputs, outputs], is the mean over samples of `Σ g gᵀ`, summed over
+ * positions. With S positions per sample, `A ⊗ G` is 1/S of the product for S separate samples. For an embedding, A is
+ * diagonal, [inputs]: the frequency of each table row. A factor in blocks is [blocks, size, size], with zeros after its
+ * last row.
  *
  * Cost: `inputs² · rows` and `outputs² · rows` multiplications, divided by the number of blocks; `n(n + 1)/2` numbers
  * sent per block.

@@ -30,10 +30,10 @@ export const gramInBlocks = (x: Tensor, { count, size }: EvenParts): Tensor => {
 };
 
 /**
- * Multiply `M x`, or `Mᵀ x`, for a block-diagonal M.
+ * Compute `M x`, or `Mᵀ x`, for a block-diagonal M.
  *
  * @param blocks [n, n] or [blocks, size, size]. @param x [n, m]
- * @returns a matrix with as many rows as all blocks together: see `trim`.
+ * @returns a matrix that includes the padding rows: see `trim`.
  */
 export const timesRows = (blocks: Tensor, x: Tensor, isTransposed = false): Tensor => {
   const options = { transposeA: isTransposed };
@@ -44,7 +44,7 @@ export const timesRows = (blocks: Tensor, x: Tensor, isTransposed = false): Tens
   return reshape(matmul(blocks, cut, options), [count * size, m]);
 };
 
-/** Multiply `x M`, or `x Mᵀ`, for a block-diagonal M. @returns a matrix with as many columns as all blocks together. */
+/** Compute `x M`, or `x Mᵀ`, for a block-diagonal M. @returns a matrix that includes the padding columns. */
 export const timesColumns = (x: Tensor, blocks: Tensor, isTransposed = false): Tensor => {
   const options = { transposeB: isTransposed };
   if (blocks.rank === 2) return matmul(x, blocks, options);

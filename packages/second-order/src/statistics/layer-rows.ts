@@ -14,28 +14,24 @@ import type { LayerUse } from "@skein/tensor-core/backend";
 import type { Layer } from "./layer.ts";
 import { patchesOf, tapsOf } from "./patches.ts";
 
-/**
- * Rows that one use of a layer reads, or the gradients of the rows that it computes: one row per sample and position.
- */
+/** Rows that one use of a layer reads, or gradients of the rows that it computes: one row per sample and position. */
 export interface LayerRows {
-  /** Width of one row: number of inputs without that of a bias, or number of outputs. */
+  /** Width of one row: number of inputs without the bias, or number of outputs. */
   readonly width: number;
   readonly count: number;
-  /** Returns all rows, f32 [count, width], ordered by sample. Throws for rows that are indices of a table. */
+  /** Returns all rows, f32 [count, width], ordered by sample. Throws for rows that are table indices. */
   matrix(): Tensor;
   /** Returns the sum of all rows, f32 [width]. */
   total(): Tensor;
-  /** Returns the sum of the rows of each sample, f32 [samples, width]. */
+  /** Returns the sum of the rows per sample, f32 [samples, width]. */
   totalPerSample(samples: number): Tensor;
-  /**
-   * Returns the rows of some samples. @param samples number of all samples. @param chosen indices of samples, i32 [n]
-   */
+  /** Returns the rows of some samples. @param samples number of all samples. @param chosen sample indices, i32 [n]. */
   take(samples: number, chosen: Tensor): LayerRows;
 }
 
 const asF32 = (x: Tensor): Tensor => (x.dtype === "f32" ? x : cast(x, "f32"));
 
-/** Rows that exist as a tensor [count, width]. */
+/** Returns rows that are stored as a tensor [count, width]. */
 const plainRows = (rows: Tensor): LayerRows => {
   const [count, width] = rows.shape as [number, number];
   const bySample = (samples: number): Tensor => reshape(rows, [samples, count / samples, width]);
@@ -49,10 +45,10 @@ const plainRows = (rows: Tensor): LayerRows => {
   };
 };
 
-/** Inputs of a convolution: patches of images, created only if individual rows are needed. */
+/** Returns the inputs of a convolution: image patches, created only if individual rows are needed. */
 const imageRows = (image: Tensor, use: LayerUse, kernel: readonly [number, number], count: number): LayerRows => {
   const width = kernel[0] * kernel[1] * image.shape[3]!;
-  // Sums of patches are computed as concatenated sums per tap, without a tensor of all patches.
+  // Sums of patches are computed per tap and concatenated, without a tensor of all patches.
   const sums = (x: Tensor): Tensor =>
     concat(
       tapsOf(x, use.params, kernel).map((tap) => sum(tap, { dims: [1, 2] })),
@@ -69,7 +65,7 @@ const imageRows = (image: Tensor, use: LayerUse, kernel: readonly [number, numbe
   };
 };
 
-/** Inputs of an embedding: one-hot rows, given by indices of the table's rows. */
+/** Returns the inputs of an embedding: one-hot rows, stored as table indices. */
 const tableRows = (numbers: Tensor, width: number): LayerRows => {
   const count = elementCount(numbers.shape);
   const bySample = (samples: number): Tensor => reshape(numbers, [samples, count / samples]);
@@ -102,7 +98,7 @@ export const inputRows = (layer: Layer, use: LayerUse, input: Tensor, output: Te
   }
 };
 
-/** Returns the gradients of the rows that a use computes. @param gradient gradient of its result. */
+/** Returns the gradients of the rows that a use computes. @param gradient gradient of the use's result. */
 export const gradientRows = (layer: Layer, use: LayerUse, gradient: Tensor): LayerRows =>
   plainRows(
     layer.kind === "linear" && use.operand === 0

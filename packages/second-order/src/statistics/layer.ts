@@ -10,20 +10,23 @@ interface Rearrangement {
 
 /**
  * A layer with computable curvature: a linear map from rows of `numInputs` numbers to rows of `numOutputs` numbers.
- * Plain data, equal in every trace of a model.
+ * Plain data, equal in all traces of a model.
  */
 export interface Layer {
-  /** Path of the weight among the parameters. */
+  /** Path of the layer's weight in the tree of parameters. */
   readonly path: string;
-  /** Path of the bias, treated as an additional input that is always 1. Absent: no bias belongs to the layer alone. */
+  /**
+   * Path of the bias, which is treated as an additional input that is always 1. Absent: the layer has no bias, or
+   * shares its bias with other layers.
+   */
   readonly bias?: string;
   readonly kind: "linear" | "convolution" | "embedding";
-  /** Number of inputs, including that of the bias. */
+  /** Number of inputs, including the input of the bias. */
   readonly numInputs: number;
   readonly numOutputs: number;
   /** Height and width of a convolution's kernel. */
   readonly kernel?: readonly [number, number];
-  /** Operations from the stored weight to the operand of the layer. */
+  /** Operations that transform the stored weight to the operand of the layer. */
   readonly rearrangements: readonly Rearrangement[];
   /** Whether the operand is [outputs, inputs]. */
   readonly isTransposed: boolean;
@@ -32,22 +35,22 @@ export interface Layer {
 /** A weight whose gradient is not preconditioned. */
 export interface FirstOrderWeight {
   readonly path: string;
-  /** Reason, as text. */
+  /** Reason as text. */
   readonly why: string;
 }
 
-/** Layers of a model, and the weights that belong to no layer. */
+/** Layers of a model, and weights that belong to no layer. */
 export interface ModelLayers {
   readonly layers: readonly Layer[];
-  /** Path of the weight that is applied last, in a layer or not. Undefined: no weight. */
+  /** Path of the weight that is applied last, whether or not it belongs to a layer. Undefined: there is no weight. */
   readonly head: string | undefined;
   readonly firstOrder: readonly FirstOrderWeight[];
   /**
-   * Number of leading dimensions that index separate matrices, by path of the parameters with such dimensions: 1 for
-   * weights of experts [experts, inputs, outputs].
+   * Number of leading dimensions that index separate matrices, by parameter path: 1 for expert weights [experts,
+   * inputs, outputs]. Parameters without such dimensions are not listed.
    */
   readonly stacks: ReadonlyMap<string, number>;
-  /** Scopes of the nodes that apply a weight, by its path. */
+  /** Scopes of the nodes that apply a weight, by path of the weight. */
   readonly scopes: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -66,7 +69,7 @@ const rearrangementsOf = ({ graph }: Traced, { path }: LayerUse): Rearrangement[
     .filter(({ op }) => op !== "cast")
     .map(({ op, params }) => ({ op, params }));
 
-/** Returns why a weight's uses do not form one layer. Undefined: they do. */
+/** Returns the reason why a weight's uses do not form one layer. Undefined: the uses form a layer. */
 const reasonAgainst = (
   traced: Traced,
   uses: readonly LayerUse[],
@@ -87,7 +90,10 @@ const reasonAgainst = (
   return rank === 2 ? undefined : `it is a stack of matrices, of ${rank} dimensions`;
 };
 
-/** Returns the bias common to all uses of a weight and to no other weight. */
+/**
+ * Returns the leaf index of the bias that all uses of a weight share, and that no other weight uses. Undefined: there
+ * is no such bias.
+ */
 const ownBias = (uses: readonly LayerUse[], layers: ReturnType<typeof layersOf>): number | undefined => {
   const nodes = new Set(uses.map(({ node }) => node));
   const leaf = layers.findIndex(({ biasOf }) => biasOf.some((node) => nodes.has(node)));
@@ -98,12 +104,12 @@ const ownBias = (uses: readonly LayerUse[], layers: ReturnType<typeof layersOf>)
 };
 
 /**
- * Find the layers of a traced step, which must differentiate once with respect to `params`.
+ * Find the layers of a traced step. The step must differentiate once with respect to `params`.
  *
- * A weight with several uses of one kind is one layer, with the rows of all uses. `firstOrder` lists weights with
- * incompatible uses, such as an embedding that is also the head, and weights that belong to no layer.
+ * A weight with several uses of one kind is one layer with the rows of all uses. `firstOrder` lists weights that belong
+ * to no layer, and weights with incompatible uses, such as an embedding that is also the head.
  *
- * @throws ArgumentError if the step differentiates with respect to other tensors than `params`.
+ * @throws ArgumentError if the step differentiates with respect to tensors other than `params`.
  */
 export const appliedLayers = (
   traced: Traced,
@@ -156,7 +162,7 @@ export const appliedLayers = (
   };
 };
 
-/** A layer's gradient as a matrix [inputs, outputs], without the row of the bias. */
+/** Returns a layer's gradient as a matrix [inputs, outputs], without the row of the bias. */
 const asMatrix = ({ rearrangements, isTransposed, numOutputs }: Layer, weight: Tensor): Tensor => {
   const read = rearrangements.reduce((x, { op, params }) => emitOne(op, [x], params), weight);
   if (isTransposed) return swapDims(read, -1, -2);
@@ -166,7 +172,7 @@ const asMatrix = ({ rearrangements, isTransposed, numOutputs }: Layer, weight: T
 /** Leaves of a tree by path. */
 export type LeafMap<Leaf = Tensor> = ReadonlyMap<string, Leaf>;
 
-/** Gradient of a layer: that of the weight [inputs, outputs], and that of the bias [outputs]. */
+/** Gradient of a layer's weight, [inputs, outputs], and of its bias, [outputs]. */
 export interface LayerGradient {
   readonly weight: Tensor;
   readonly bias?: Tensor;

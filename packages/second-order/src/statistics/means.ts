@@ -13,12 +13,12 @@ const gradientMean: SideStatistic = (_, rows, { meanOver }) => {
 };
 
 /**
- * Mean of a layer's inputs `ā` [inputs], with 1 for the bias, and of its output gradients `ḡ` [outputs], over samples
- * and positions.
+ * Means over samples and positions: inputs of a layer, `ā` [inputs], with 1 for the bias, and output gradients, `ḡ`
+ * [outputs].
  *
- * Patches of a convolution are never created: their mean is the mean of each tap of the mean image.
+ * Patches of a convolution are never created: the mean patch consists of the mean per tap of the mean image.
  *
- * Cost: one read of both; `inputs + outputs` numbers sent.
+ * Cost: one read of inputs and output gradients; `inputs + outputs` numbers sent.
  * @example
  * ```ts
  * console.log(meanStatistic.degree); // 1
@@ -32,5 +32,5 @@ export const meanStatistic: Statistic = {
   shapeOf: (layer, side) => [side === "input" ? layer.numInputs : layer.numOutputs],
 };
 
-/** Mean of a layer's inputs only. Source: Zhang et al. 2023 (Eva-f). */
+/** Mean of a layer's inputs, without gradients. Source: Zhang et al. 2023 (Eva-f). */
 export const inputMeanStatistic: Statistic = { degree: 1, input: inputMean, shapeOf: meanStatistic.shapeOf };

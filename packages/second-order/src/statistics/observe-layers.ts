@@ -21,14 +21,14 @@ import { type AppliedLayer, appliedLayers, type Layer, type ModelLayers } from "
 import { gradientRows, inputRows, type LayerRows } from "./layer-rows.ts";
 import type { LayerSide, Statistic } from "./statistic.ts";
 
-/** A function that differentiates a loss once with respect to parameters. */
+/** A function that differentiates a loss once with respect to the parameters. */
 type Step<Args extends readonly unknown[], Result> = (...args: Args) => Result;
 
 /**
  * Find the layers of a model.
  *
- * @param step differentiates the loss: `(params, batch) => valueAndGrad(loss)(params, batch)`. Parameters must be the
- *   first argument.
+ * @param step function that differentiates the loss: `(params, batch) => valueAndGrad(loss)(params, batch)`. Parameters
+ *   must be the first argument.
  * @param args specs or arrays of the step's arguments.
  * @example
  * ```ts
@@ -51,24 +51,27 @@ export const findLayers = <Args extends readonly unknown[]>(
 export interface ObserveLayersOptions {
   /** Statistic to compute for each layer. */
   readonly statistic: Statistic;
-  /** Whether to collect a side of a layer. Default: all sides that the statistic has, of all layers. */
+  /** Whether to collect a side of a layer. Default: all layers, with all sides that the statistic has. */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
-  /** Number of samples that the step computes. */
+  /** Number of samples in the step. */
   readonly samples: number;
-  /** Number of samples in the mean of the loss; the step may compute only a part of them. Default: `samples`. */
+  /**
+   * Number of samples over which the loss is averaged; the step may compute only a part of these samples. Default:
+   * `samples`.
+   */
   readonly meanOver?: number;
-  /** Use only `count` samples, drawn randomly in each step. Default: all samples. */
+  /** Number of samples to use, drawn at random in each step, and the random key. Default: all samples. */
   readonly draw?: { readonly count: number; readonly key: Tensor };
   /** Factor by which the loss was multiplied. Default: 1. */
   readonly lossScale?: Tensor;
   readonly collector: StatisticsCollector;
 }
 
-/** A statistic that waits for values of the step. */
+/** A statistic that needs further values of the step. */
 interface PendingStatistic {
   readonly applied: AppliedLayer;
   readonly side: LayerSide;
-  /** Keys of the values of all uses that are still missing. */
+  /** Keys of the missing values, over all uses. */
   readonly missing: Set<string>;
 }
 
@@ -91,13 +94,13 @@ const requireSamples = (layer: Layer, rows: readonly LayerRows[], samples: numbe
 };
 
 /**
- * Run a step that differentiates a loss, and collect statistics of its layers, each as early as possible: those of
- * inputs during the forward pass, those of gradients during the backward pass. Works with any model, without changes:
- * layers are found in the trace.
+ * Run a step that differentiates a loss, and collect layer statistics as early as possible: statistics of inputs during
+ * the forward pass, statistics of gradients during the backward pass. Works with any unchanged model, because layers
+ * are found in the trace.
  *
  * @param step function as in `findLayers`; must use no tensors except its arguments.
  * @returns the result of the step, and the statistics from the collector.
- * @throws ArgumentError if the rows of a layer cannot be assigned to samples, for statistics that need it.
+ * @throws ArgumentError if the statistic needs rows per sample, and the rows of a layer cannot be assigned to samples.
  * @example
  * ```ts
  * const loss = (params: { w: Tensor }, x: Tensor) => mean(square(matmul(x, params.w)));

@@ -4,8 +4,8 @@ import type { Params } from "@skein/tensor-core/backend";
 type Pair = readonly [number, number];
 
 /**
- * Returns the pixels under each tap of a convolution's kernel: strided slices [N, H', W', C] of the padded image, taps
- * in row-major order of the kernel.
+ * Returns the pixels under each tap of a convolution kernel: strided slices [N, H', W', C] of the padded image, in the
+ * row-major order of the taps.
  */
 export const tapsOf = (image: Tensor, params: Params, kernel: Pair): Tensor[] => {
   const { stride, padding, dilation } = params as unknown as {

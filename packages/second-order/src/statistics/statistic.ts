@@ -4,9 +4,9 @@ import type { LayerRows } from "./layer-rows.ts";
 
 /** Statistics of one layer in one step. */
 export interface LayerStatistic {
-  /** Statistic of the rows that the layer reads. */
+  /** Statistic of the input rows. */
   readonly input?: Tensor;
-  /** Statistic of the gradients of the rows that the layer computes. */
+  /** Statistic of the output rows' gradients. */
   readonly gradient?: Tensor;
 }
 
@@ -15,28 +15,28 @@ export type LayerSide = keyof LayerStatistic;
 
 export const layerSides: readonly LayerSide[] = ["input", "gradient"];
 
-/** Numbers of samples. */
+/** Sample counts of a step. */
 export interface SampleCount {
-  /** Number of samples in the mean of the loss; gradient rows are multiplied by it. */
+  /** Number of samples over which the loss is averaged. Gradient rows are multiplied by this number. */
   readonly meanOver: number;
-  /** Number of samples whose rows are used: all samples that the step computes, or some of them. */
+  /** Number of samples whose rows are used: all samples of the step, or some of them. */
   readonly numUsed: number;
 }
 
-/** Computes the statistic of one side of a layer from the rows of all its uses. */
+/** Function that computes a statistic for one side of a layer from the rows of all its uses. */
 export type SideStatistic = (layer: Layer, rows: readonly LayerRows[], count: SampleCount) => Tensor;
 
 /**
- * Statistic to collect for each layer. A gradient row is that of a single sample's loss: if the loss is a mean over B
- * samples, the rows contain a factor 1/B, and the statistics remove it. So statistics are means over samples,
- * independent of the number of ranks and of the split of the batch, and they can be averaged over ranks.
+ * Statistic to collect for each layer. Each gradient row counts as the gradient of a single sample's loss: if the loss
+ * is a mean over B samples, the rows contain a factor 1/B, which the statistic removes. So statistics are means over
+ * samples that do not depend on the number of ranks or the split of the batch, and they can be averaged over ranks.
  */
 export interface Statistic {
-  /** Power of the loss scale in the statistic of gradients. */
+  /** Exponent of the loss scale in the gradient statistic: 1 if it is linear in gradients, 2 if it is quadratic. */
   readonly degree: 1 | 2;
   /** Whether rows must be assigned to samples. Default: false. */
   readonly isPerSample?: boolean;
-  /** Statistic of the inputs. Absent: not needed. */
+  /** Statistic of the inputs. Absent: not collected. */
   readonly input?: SideStatistic;
   readonly gradient?: SideStatistic;
   /** Returns the shape of the statistic of a side. */

@@ -20,22 +20,21 @@ const blocksOf = (n: number): { readonly first: number; readonly second: number 
   second: Math.floor(n / 2),
 });
 
-/** Slice of the last two dimensions. */
+/** Slices the last two dimensions. */
 const block = (x: Tensor, start: readonly [number, number], end: readonly [number, number]): Tensor => {
   const leading = x.shape.slice(0, -2);
   return slice(x, [...leading.map(() => 0), ...start], [...leading, ...end]);
 };
 
-/** Flatten the last two dimensions into one. */
+/** Flattens the last two dimensions into a single dimension. */
 const flat = (x: Tensor): Tensor => reshape(x, [...x.shape.slice(0, -2), -1]);
 
 /**
- * Pack a symmetric matrix [..., n, n] into its n(n + 1)/2 distinct numbers, [..., n(n + 1)/2]; reads only the lower
- * triangle.
+ * Pack a symmetric matrix [..., n, n] into its distinct numbers, [..., n(n + 1)/2]. Only the lower triangle is read.
  *
  * The matrix is split into blocks of about half its size. The lower left block is stored completely. The lower triangle
- * of the first diagonal block and the transposed lower triangle of the second one form another square. So packing only
- * copies blocks, without a list of indices.
+ * of the first diagonal block and the transposed lower triangle of the second diagonal block are stored together as a
+ * square. So packing copies blocks, without a list of indices.
  *
  * @throws ShapeError for a matrix that is not square.
  * Source: the rectangular full packed format, Gustavson et al. 2010, doi 10.1145/1731022.1731028.
@@ -58,10 +57,10 @@ export const packTriangle = (matrix: Tensor): Tensor => {
   return concat([flat(square), diagonalOf(transposed), flat(low)], { dim: -1 });
 };
 
-/** Returns the full symmetric matrix for a lower triangle. */
+/** Returns the full symmetric matrix of a lower triangle. */
 const mirrored = (lower: Tensor): Tensor => add(lower, swapDims(tril(lower, { diagonal: -1 }), -1, -2));
 
-/** Unpack the symmetric matrix [..., n, n] from `packTriangle`. */
+/** Unpack a symmetric matrix [..., n, n] from the result of `packTriangle`. */
 export const unpackTriangle = (packed: Tensor, n: number): Tensor => {
   const count = (n * (n + 1)) / 2;
   if (packed.rank < 1 || packed.shape.at(-1) !== count)
@@ -78,7 +77,8 @@ export const unpackTriangle = (packed: Tensor, n: number): Tensor => {
   const square = part(0, squares, [first, first]);
   const low = part(count - second * first, count, [second, first]);
   const corner = mirrored(tril(square));
-  // Transposed lower triangle of the second block. Its diagonal is stored separately if the blocks have the same size.
+  // Transposed lower triangle of the second diagonal block. If both diagonal blocks have the same size, its diagonal is
+  // stored separately.
   const transposed =
     first > second
       ? triu(block(square, [0, 1], [second, first]))

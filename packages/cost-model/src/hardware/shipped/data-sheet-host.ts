@@ -1,23 +1,22 @@
 import type { LinkTimes } from "@skein/collectives";
 import type { ComputeDevice, HardwareFile } from "../hardware.ts";
 
-/** Data sheet values of a GPU. Flops are dense, without sparsity, for products that accumulate in f32. */
+/** Data sheet values of a GPU. Flops are for dense products (no sparsity) that accumulate in f32. */
 export interface GpuDataSheet
   extends Pick<ComputeDevice, "name" | "source" | "flopsPerSecond" | "memoryBytesPerSecond"> {
   readonly memoryGibibytes: number;
 }
 
 /**
- * Launch overhead of a queued kernel, in seconds. The source measured 3.8 µs per kernel of 2.9 µs on a V100: Gray 2019,
- * *Getting Started with CUDA Graphs*, NVIDIA's developer blog.
+ * Launch overhead of a queued kernel, in seconds. The source measured 3.8 µs per kernel that runs 2.9 µs on a V100:
+ * Gray 2019, *Getting Started with CUDA Graphs*, NVIDIA's developer blog.
  */
 const kernelStartSeconds = 0.9e-6;
 
 /**
  * Efficiency assumed for kernels without measurements, because no kernel reaches the peak rates of the data sheet.
- * Whole training steps of the largest GPT models, including communication and operators other than products, are
- * published at 52 % of the peak of A100s (Narayanan et al. 2021, arXiv 2104.04473, abstract); a single kernel must
- * reach more.
+ * Training steps of the largest GPT models reach 52 % of an A100's peak, including communication and all operators
+ * (Narayanan et al. 2021, arXiv 2104.04473, abstract). A single kernel must reach more.
  */
 const assumedEfficiency = 0.6;
 
@@ -43,12 +42,12 @@ export interface HostInterconnect {
 const payloadShare = 0.8;
 
 /**
- * Seconds per step of a ring with whole buffers, by type of link, as in NCCL's choice of algorithms (`hwLat` in
- * src/graph/tuning.cc of github.com/NVIDIA/nccl).
+ * Seconds per step of a ring with NCCL's Simple protocol, by type of link: `hwLat` in src/graph/tuning.cc of
+ * github.com/NVIDIA/nccl.
  */
 const secondsPerMessage = { NVLink: 3.4e-6, PCIe: 5.7e-6, network: 14e-6 };
 
-/** Network of a host: total bandwidth of all its adapters, in one direction. */
+/** Network of a host. */
 export interface HostNetwork {
   readonly bytesPerSecond: number;
   readonly source: string;
@@ -72,8 +71,8 @@ export interface GpuHost {
   readonly gpus: number;
   readonly interconnect: HostInterconnect;
   /**
-   * Network of the vendor's own server, for a topology with several hosts. Absent: links between hosts get the same
-   * costs as links within a host.
+   * Network of the vendor's server, for topologies with several hosts. Absent: links between hosts get the same costs
+   * as links within a host.
    */
   readonly network?: HostNetwork;
 }

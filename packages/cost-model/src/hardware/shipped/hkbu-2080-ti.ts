@@ -3,22 +3,21 @@ import type { HardwareFile } from "../hardware.ts";
 import { gpuReduceSecondsPerByte } from "./data-sheet-host.ts";
 import { rtx2080TiDevice } from "./rtx-2080-ti.ts";
 
-/** Published fit of the time of a whole all-reduce: a + b · M for M bytes. */
+/** Published fit of an all-reduce time: a + b · M seconds for M bytes. */
 interface AllReduceFit {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
 }
 
-/** All-reduce over the four GPUs of one host. The fit is the same for all networks. */
+/** Fit of the all-reduce over the four GPUs of one host, which is the same for all networks. */
 const host: AllReduceFit = { startupSeconds: 4.2043e-5, secondsPerByte: 2.0589e-10 };
 
 /** Links within a host. A ring over four GPUs sends 6 messages, each a quarter of the vector. */
 const within: LinkTimes = { secondsPerMessage: host.startupSeconds / 6, secondsPerByte: (host.secondsPerByte * 4) / 6 };
 
 /**
- * Derives the links between hosts from the difference between the all-reduce on two hosts and on one host. In a
- * two-level all-reduce, two messages are sent between the hosts, and the whole vector is sent over the link of each
- * host.
+ * Derives the links between hosts from the difference between the all-reduce on two hosts and on one host. A two-level
+ * all-reduce sends two messages between the hosts, and the full vector over each host's link.
  *
  * @param all Fit of the all-reduce over eight GPUs on two hosts.
  */
@@ -64,7 +63,7 @@ export const hkbu2080Ti10GbE: HardwareFile = cluster(
 );
 
 /**
- * Cluster with 100 Gbit/s InfiniBand. The authors call this network "RDMA"; the values are those of their 56 Gbit/s
+ * Cluster with 100 Gbit/s InfiniBand. The authors call this network "RDMA"; the values were measured on their 56 Gbit/s
  * InfiniBand.
  */
 export const hkbu2080Ti100GbIb: HardwareFile = cluster(

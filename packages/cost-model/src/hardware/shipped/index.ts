@@ -11,8 +11,8 @@ import { rtx4090 } from "./rtx-4090.ts";
 import { v100 } from "./v100.ts";
 
 /**
- * Hardware descriptions shipped with the package: machines of this project's class from published pages, GPUs from
- * their data sheets, clusters from papers.
+ * Hardware descriptions shipped with the package: a laptop from measurements of this project, GPUs from their data
+ * sheets, clusters from papers.
  */
 export const shippedHardware: readonly HardwareFile[] = [
   laptopCpu,

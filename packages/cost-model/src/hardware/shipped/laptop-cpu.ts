@@ -2,20 +2,20 @@ import { ethernetLinks } from "@skein/collectives";
 import type { HardwareFile } from "../hardware.ts";
 
 /**
- * Bytes and microseconds of two measured all-reduces between two threads of one process: 64 MiB take 3488 µs, 64 KiB
- * take 12.0 µs (docs/benchmarks/2026-11-21-core.md).
+ * Bytes and seconds of two measured all-reduces between two threads of one process: 64 MiB take 3488 µs, 64 KiB take
+ * 12.0 µs (docs/benchmarks/2026-11-21-core.md).
  */
 const [largeBytes, largeSeconds, smallBytes, smallSeconds] = [2 ** 26, 3488e-6, 2 ** 16, 12e-6];
 
 /**
- * Memory bandwidth in bytes per second, derived from the all-reduce, in which each rank reads and writes the bytes of
- * the vector one time (docs/experiments.md, "All-reduce between threads").
+ * Memory bandwidth in bytes per second, derived from the large all-reduce, in which each rank reads and writes the
+ * vector once (docs/experiments.md, "All-reduce between threads").
  */
 const memoryBytesPerSecond = (2 * largeBytes) / largeSeconds;
 
 /**
- * Seconds per byte of a sum. The all-reduce sends one message in each direction with half of the vector; its sums read
- * half as many bytes as are sent.
+ * Seconds per byte of a sum. In the all-reduce, each rank sends two messages with half of the vector: in the
+ * reduce-scatter, and in the all-gather. Sums read half as many bytes as are sent.
  */
 const reduceSecondsPerByte = 1 / memoryBytesPerSecond;
 const secondsPerByte = largeSeconds / largeBytes - reduceSecondsPerByte / 2;
@@ -40,8 +40,8 @@ export const laptopCpu: HardwareFile = {
     memoryBytesPerSecond,
     memoryBytes: 12 * 2 ** 30,
     kernelStartSeconds: 0.8e-6,
-    // docs/benchmarks/2026-11-21-core.md: matrix products of size 512 reach 0.93 of the peak, the MLP's step 3.1 /
-    // 3.58, the CNN's step 25 / 33.5. The assumed efficiency is the smallest of these three.
+    // docs/benchmarks/2026-11-21-core.md: fractions of the peak are 0.93 for matrix products of size 512, 3.1 / 3.58
+    // for the MLP's step, and 25 / 33.5 for the CNN's step. The assumed efficiency is the smallest of these fractions.
     assumedEfficiency: 0.75,
     efficiencies: [],
   },

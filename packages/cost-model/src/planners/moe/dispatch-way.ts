@@ -1,4 +1,4 @@
-// Symbols: T tokens of a rank, K experts per token, E experts, C slots per expert for the tokens of one rank, D numbers
+// Symbols: T tokens per rank, K experts per token, E experts, C slots per expert for the tokens of one rank, D values
 // per token, P ranks that share the experts, U groups of ranks at a level, R rows that a rank sends.
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
@@ -7,15 +7,18 @@ import { checkNumChunks, checkSeconds } from "./layer-pass.ts";
 import { layerTimeline } from "./layer-timeline.ts";
 
 /**
- * Method of dispatching tokens to their experts. `dense`: all slots are sent; `ragged`: only rows that contain a token;
- * `hierarchical`: only rows that contain a token, over one level of links after another; `duplicate-free`: each token
- * once per group that needs it.
+ * Method of dispatching tokens to their experts.
+ *
+ * - `dense`: sends all slots.
+ * - `ragged`: sends only rows that contain a token.
+ * - `hierarchical`: sends only rows that contain a token, over one level of links after another.
+ * - `duplicate-free`: sends each token once to each group that needs the token.
  */
 export type DispatchWay = "dense" | "ragged" | "hierarchical" | "duplicate-free";
 
-/** Sizes of a layer of experts that determine its network traffic. */
+/** Sizes of an expert layer that determine its network traffic. */
 export interface DispatchedLayer {
-  /** T: number of tokens of a rank. */
+  /** T: number of tokens per rank. */
   readonly numTokens: number;
   /** D: number of values per token. */
   readonly width: number;
@@ -28,39 +31,39 @@ export interface DispatchedLayer {
 }
 
 /**
- * Time models of the all-to-alls among the ranks that share the experts. Each model is a function of the bytes that a
- * rank has for all ranks, including itself.
+ * Time models of all-to-alls among the ranks that share the experts, as functions of a rank's total send bytes,
+ * including the bytes that stay on the rank.
  */
 export interface DispatchLinks {
   /** P: number of ranks that share the experts. */
   readonly numRanks: number;
-  /** Time model of an all-to-all among all ranks in one step. */
+  /** Time model of a flat all-to-all among all ranks. */
   readonly flat: CollectiveModel;
   /** Levels of links between the ranks, outermost level first. The product of their sizes is P. Empty: no hierarchy. */
   readonly levels: readonly { readonly size: number; readonly model: CollectiveModel }[];
 }
 
-/** Computation seconds of a rank, forward and backward together. */
+/** Computation seconds of a rank: forward plus backward. */
 export interface LayerComputing {
-  /** Seconds of the experts for R rows. While the experts compute one chunk, other chunks can be sent. */
+  /** Seconds in which the experts compute R rows. While the experts compute one chunk, other chunks can be sent. */
   readonly expertSeconds: number;
   /** Extra seconds of expert computation per chunk. */
   readonly chunkSeconds: number;
-  /** Seconds of the gate and of all computation that waits for the gate; nothing is sent during this time. */
+  /** Seconds of the gate and of all computation that waits for the gate. Nothing is sent during this time. */
   readonly otherSeconds: number;
-  /** Extra work of the backward pass if its number of chunks differs from the forward pass. Default: no extra work. */
+  /** Extra work if the backward pass has a different number of chunks than the forward pass. Default: no extra work. */
   readonly apart?: SeparateBackward | undefined;
 }
 
 /** Extra cost of a backward pass with a different number of chunks than the forward pass. */
 export interface SeparateBackward {
-  /** Fraction of the experts' forward work to recompute: all products except the last. */
+  /** Fraction of the experts' forward work that is recomputed: all products except the last product. */
   readonly recomputedShare: number;
-  /** Seconds to copy the received rows of all slots into chunks of another size. */
+  /** Seconds to copy the received rows of all slots into chunks of the other size. */
   readonly copySeconds: number;
 }
 
-/** A dispatch method with numbers of chunks. */
+/** A dispatch method with its numbers of chunks. */
 export interface DispatchChoice {
   readonly way: DispatchWay;
   readonly numChunks: number;
@@ -81,7 +84,7 @@ export interface DispatchChoice {
  */
 export const backwardChunksOf = ({ numChunks, backwardChunks = numChunks }: DispatchChoice): number => backwardChunks;
 
-/** Traffic over one level of links in each direction: total bytes of all chunks. */
+/** Traffic over one level of links: total bytes of all chunks in each direction. */
 interface LevelTraffic {
   readonly model: CollectiveModel;
   readonly thereBytes: number;
@@ -91,7 +94,8 @@ interface LevelTraffic {
 const numberBytes = 4;
 
 /**
- * Returns R, the number of rows that a rank sends: the choices that get a slot if all experts are chosen equally often.
+ * Returns R, the number of rows that a rank sends: its token choices that get a slot if all experts are chosen equally
+ * often.
  */
 const rowsOf = ({ numTokens, expertsPerToken, numExperts, slots }: DispatchedLayer): number =>
   Math.min(numTokens * expertsPerToken, numExperts * slots);
@@ -141,7 +145,9 @@ const trafficOf = (
   }
 };
 
-/** Numbers of collectives per level and chunk, to the experts and back. Row counts are sent before the rows. */
+/**
+ * Number of collectives per level and chunk, to the experts (`there`) and back. Row counts are sent before the rows.
+ */
 interface StartUps {
   readonly there: number;
   readonly back: number;
@@ -152,7 +158,7 @@ interface StartUps {
 const startUpsOf = (way: DispatchWay, pass: "forward" | "backward"): StartUps => {
   if (way === "dense") return { there: 1, back: 1, counts: 0 };
   if (pass === "backward") return { there: 2, back: 2, counts: 0 };
-  // Copies that are sent over levels also carry the indices of their experts, next to the counts.
+  // Copies that are sent over levels also carry their expert indices, in addition to the counts.
   return { there: way === "ragged" ? 2 : 4, back: 2, counts: 1 };
 };
 
@@ -164,15 +170,15 @@ const levelSeconds = (model: CollectiveModel, bytes: number, numStartUps: number
   collectiveSeconds(model, bytes) + (numStartUps - 1) * collectiveSeconds(model, 0);
 
 /**
- * Predict the seconds of a layer of experts, forward and backward, with a dispatch method and a number of chunks, if
- * all experts are chosen equally often. Each pass is a `layerTimeline`: the first level of the dispatch and the last
- * level of the return are one stream, the levels in between another, the experts a third; backward computes twice as
- * long as forward. If the backward pass has a different number of chunks, its experts also repeat `recomputedShare` of
- * the forward work, and rows are copied first.
+ * Predict the seconds of an expert layer, forward plus backward, for a dispatch method and a number of chunks. All
+ * experts are assumed to be chosen equally often. Each pass is a `layerTimeline` with three streams: the first level of
+ * dispatch and last level of return, the levels in between, and the experts. Backward computes twice as long as
+ * forward. If the backward pass has a different number of chunks, rows are copied first, and its experts repeat
+ * `recomputedShare` of the forward work.
  *
  * Values that a rank sends per level and direction, in all chunks together:
  *
- *     dense            E·C·D numbers
+ *     dense            E·C·D
  *     ragged           R·D
  *     hierarchical     R·(D + 1) to the experts, R·D back, over each level
  *     duplicate-free   p·(D + 2·K) to the experts, p·D back, p = R·(1 − duplication rate in U groups), over each level
@@ -215,7 +221,7 @@ export const dispatchSeconds = (
   for (const [name, each] of Object.entries(seconds)) checkSeconds(name, each);
   const levels = trafficOf(way, layer, links);
   const { slots, numExperts } = layer;
-  // Empty slots are computed in the same way as occupied slots.
+  // Empty slots take the same time as occupied slots.
   const work = way === "dense" ? (expertSeconds * numExperts * slots) / rowsOf(layer) : expertSeconds;
   const passSeconds = (pass: "forward" | "backward", inChunks: number, share: number): number => {
     const startUps = startUpsOf(way, pass);

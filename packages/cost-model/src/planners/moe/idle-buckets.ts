@@ -5,13 +5,13 @@ import { type MergeOptions, messagesOfRun, oneMergeClass } from "../merge-class.
 import { checkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { pipelineCandidates } from "./pipeline-degree.ts";
 
-/** A segment of the backward pass: a layer of experts, or other computation. */
+/** A segment of the backward pass: an expert layer, or other computation. */
 export type BackwardSegment = {
   /** Number of leading gradients of the profile that are ready when the segment begins. */
   readonly numReady: number;
 } & (
   | {
-      /** Backward pass of a layer of experts, whose tokens are sent over the same links as the gradients. */
+      /** Backward pass of an expert layer, whose tokens are sent over the same links as the gradients. */
       readonly experts: MoeLayerPass;
       /** Number of chunks of the layer's pipeline. */
       readonly numChunks: number;
@@ -20,7 +20,7 @@ export type BackwardSegment = {
   | { readonly denseSeconds: number }
 );
 
-/** Buckets whose all-reduces fill idle times of the network, with the resulting time of the backward pass. */
+/** Buckets whose all-reduces fill the network's idle times, with the resulting time of the backward pass. */
 export interface IdleBuckets {
   readonly buckets: BucketPlan;
   /** Seconds of the backward pass, up to the end of the last all-reduce. */
@@ -29,7 +29,7 @@ export interface IdleBuckets {
   readonly backwardSeconds: number;
 }
 
-/** Returns a function from the seconds of all-reduces during a segment to the seconds of the segment. */
+/** Returns a function that computes the seconds of a segment from the seconds of the all-reduces during the segment. */
 const secondsWith = (stretch: BackwardSegment): ((gradientSeconds: number) => number) => {
   if ("denseSeconds" in stretch) {
     checkSeconds("its dense part", stretch.denseSeconds);
@@ -44,20 +44,21 @@ const secondsWith = (stretch: BackwardSegment): ((gradientSeconds: number) => nu
 };
 
 /**
- * Merge gradients into buckets whose all-reduces fit into the idle network times of a backward pass with layers of
- * experts: the time between the token exchanges of a layer, and the computation between layers. Each segment may send
- * gradients that are ready when it begins; the remaining gradients follow at the end:
+ * Merge gradients into buckets whose all-reduces use the network's idle times in a backward pass with expert layers:
+ * the times between a layer's token exchanges, and the computation between layers. Each segment may send gradients that
+ * are ready when the segment begins. The remaining gradients follow at the end:
  *
- *     E(n) after a segment = min over m ≤ n ≤ numReady of E(m) before it + t_segment(T of gradients m … n)
+ *     E(n) after a segment = min over m ≤ n ≤ numReady of (E(m) before the segment + t_segment(T of gradients m … n))
  *
- * This is `planGradientPartition` for gradients that are not divided: no grouping of consecutive gradients ends
- * earlier. Among equal plans, the plan that sends gradients earlier is chosen.
+ * E(n) is the earliest end with n gradients sent, and T the time of their all-reduces. Unlike `planGradientPartition`,
+ * gradients are not divided. No other grouping of consecutive gradients ends earlier. Among plans that end at the same
+ * time, the plan that sends gradients earlier is chosen.
  *
  * Cost: O(segments · tensors²).
  *
  * @param profile Gradients in the order in which they become ready. Their computation times are contained in the
  * segments.
- * @param stretches Segments of the whole backward pass, in order.
+ * @param stretches Segments of the full backward pass, in order.
  * @param allReduce Time model of an all-reduce as a function of its bytes. Empty all-reduces take no time.
  * @throws ArgumentError for segments that do not fit the profile, or impossible values.
  * @example
@@ -79,8 +80,8 @@ export const planIdleBuckets = (
   const { tensors } = profile;
   const numTensors = tensors.length;
   /**
-   * Returns the seconds of the all-reduces (one per merge class) of the gradients from each index up to `end`, by index
-   * of the first gradient.
+   * Returns the all-reduce seconds (one all-reduce per merge class) for the gradients from each index up to `end`, by
+   * first index.
    */
   const secondsUpTo = (end: number): readonly number[] => {
     const bytesOf = new Map<string, number>();
@@ -108,8 +109,8 @@ export const planIdleBuckets = (
     const secondsOf = secondsWith(stretch);
     backwardSeconds += secondsOf(0);
     const best = ends.map((_, end) => {
-      // Starts with the plan that sends the most gradients in earlier segments, so that among equal plans the plan that
-      // sends earlier is chosen.
+      // Starts with the plan that sends the most gradients in earlier segments, so that this plan is chosen among equal
+      // plans.
       let [least, before] = [Infinity, end];
       const first = end <= numReady ? 0 : end + 1;
       for (let begin = end; begin >= first; begin--) {

@@ -1,30 +1,30 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 
-/** A collective of a whole layer: its time model and its bytes. With r chunks, each chunk sends 1/r of the bytes. */
+/** A collective of a full layer: time model and bytes. With r chunks, each chunk sends 1/r of the bytes. */
 export interface LayerCollective {
   readonly model: CollectiveModel;
   readonly bytes: number;
 }
 
 /**
- * One pass, forward or backward, over a layer of experts. Each expert is sharded over the ranks of a node, and the
- * experts are distributed over nodes.
+ * One pass, forward or backward, over an expert layer. Each expert is sharded over the ranks of a node, and experts are
+ * distributed over nodes.
  */
 export interface MoeLayerPass {
   /** All-to-all between nodes, used for the dispatch and for the combine. */
   readonly allToAll: LayerCollective;
-  /** All-gather of tokens within a node, to all shards of their expert. */
+  /** All-gather within a node, which sends tokens to all shards of their expert. */
   readonly allGather: LayerCollective;
-  /** Reduce-scatter within a node of the results of an expert's shards. */
+  /** Reduce-scatter within a node, which sums the results of an expert's shards. */
   readonly reduceScatter: LayerCollective;
-  /** Seconds of the experts: the start-up is needed for every chunk, and the work is divided among chunks. */
+  /** Seconds of the experts: `startupSeconds` per chunk, and `workSeconds`, which are divided among the chunks. */
   readonly experts: { readonly startupSeconds: number; readonly workSeconds: number };
 }
 
-/** Seconds of each operation on one chunk of the tokens. */
+/** Seconds of each operation on one chunk of tokens. */
 export interface ChunkSeconds {
-  /** Seconds of the dispatch, and of the combine. */
+  /** Seconds of one all-to-all; dispatch and combine take equally long. */
   readonly allToAll: number;
   readonly allGather: number;
   readonly reduceScatter: number;
@@ -70,10 +70,10 @@ export const chunkSeconds = (pass: MoeLayerPass, numChunks: number): ChunkSecond
 };
 
 /**
- * Estimate the backward pass of a layer from its forward pass: all-gathers and reduce-scatters swap their bytes, and
- * experts take twice as long, because each product has two gradients.
+ * Estimate the backward pass of a layer from its forward pass. All-gather and reduce-scatter swap their bytes. Experts
+ * take twice as long, because each product has two gradients.
  *
- * Source: FSMoE, ASPLOS 2025; experts were measured there at 1.9 to 2.1 times.
+ * Source: FSMoE, ASPLOS 2025, which measured 1.9 to 2.1 times the forward time for experts.
  */
 export const backwardOf = ({ allToAll, allGather, reduceScatter, experts }: MoeLayerPass): MoeLayerPass => ({
   allToAll,

@@ -1,26 +1,22 @@
 import { type ChunkSeconds, checkNumChunks, checkSeconds } from "./layer-pass.ts";
 
 /**
- * Order of collectives within a node. "gathers-first": all-gathers of all chunks, then all reduce-scatters.
- * "alternating": two all-gathers first, then reduce-scatters and all-gathers alternate, so that all-gathers stay one
- * chunk ahead.
+ * Order of collectives within a node. "gathers-first": all all-gathers, then all reduce-scatters. "alternating": two
+ * all-gathers, then reduce-scatters and all-gathers alternate, so that all-gathers stay one chunk ahead.
  */
 export type IntraNodeOrder = "gathers-first" | "alternating";
 
-/** Schedule of the pipeline of a layer of experts. */
+/** Schedule of an expert layer's pipeline. */
 export interface LayerSchedule {
   /** r, number of chunks: the degree of the pipeline. */
   readonly numChunks: number;
-  /**
-   * Seconds of an all-reduce of gradients between the last dispatch and the first combine. Default: 0, which means no
-   * all-reduce.
-   */
+  /** Seconds of a gradient all-reduce between the last dispatch and the first combine. Default: 0, no all-reduce. */
   readonly gradientSeconds?: number | undefined;
   /** Order of collectives within a node. Default: "gathers-first". */
   readonly intraNodeOrder?: IntraNodeOrder | undefined;
 }
 
-/** Time span of one operation on one chunk. The all-reduce of gradients has no chunk. */
+/** Time span of one operation on one chunk. The gradient all-reduce has no chunk. */
 export interface LayerSpan {
   readonly operation: "dispatch" | "all-gather" | "experts" | "reduce-scatter" | "combine" | "gradients";
   readonly chunk: number | undefined;
@@ -28,7 +24,7 @@ export interface LayerSpan {
   readonly endSeconds: number;
 }
 
-/** Timeline of one pass over a layer of experts. Time 0 is when the tokens have been routed. */
+/** Timeline of one pass over an expert layer. Time 0 is when the tokens have been routed. */
 export interface LayerTimeline {
   /** Operations by stream, in the order in which they start. */
   readonly streams: Readonly<Record<"interNode" | "intraNode" | "compute", readonly LayerSpan[]>>;
@@ -46,7 +42,7 @@ const intraNodeSteps = (numChunks: number, order: IntraNodeOrder): readonly Intr
 };
 
 /**
- * Simulate one pass of a layer of experts in r chunks on three streams. Each stream runs one operation at a time in a
+ * Simulate one pass over an expert layer in r chunks on three streams. Each stream runs one operation at a time in a
  * fixed order, and every operation starts as soon as its stream is free and its input is ready:
  *
  *     inter-node   dispatch 1 … r, all-reduce of gradients, combine 1 … r
@@ -54,10 +50,10 @@ const intraNodeSteps = (numChunks: number, order: IntraNodeOrder): readonly Intr
  *     compute      experts 1 … r
  *
  * Each chunk passes through dispatch, all-gather, experts, reduce-scatter, combine. The alternating order starts the
- * first combine earlier, but delays later experts: neither order is always better.
+ * first combine earlier, but delays later experts. So it depends on the times which order is better.
  *
- * The all-reduce of gradients begins at the end of the last dispatch, and only combines follow it. So its time t
- * affects the makespan only as follows: makespan = max(makespan without it, 2r · t_a2a + t), in both orders.
+ * The gradient all-reduce begins at the end of the last dispatch, and only combines follow it. If it takes t seconds,
+ * makespan = max(makespan without it, 2r · t_a2a + t) in both orders.
  *
  * Cost: O(r).
  *

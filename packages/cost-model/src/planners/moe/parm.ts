@@ -1,45 +1,43 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 
-/**
- * A layer of experts that follows a tensor-parallel attention, so its ranks along the "tensor" axis hold the same
- * tokens.
- */
+/** An expert layer after a tensor-parallel attention layer. Its ranks along the "tensor" axis have the same tokens. */
 export interface ParmLayer {
-  /** B · L: number of tokens of one rank. */
+  /** B · L: number of tokens per rank. */
   readonly numTokens: number;
   /** M: hidden width. */
   readonly hidden: number;
-  /** H: hidden width of a whole expert. */
+  /** H: hidden width of an unsharded expert. */
   readonly expertHidden: number;
-  /** Number of matrix products of an expert: 2, or 3 with a gate. */
+  /** Number of matrix products per expert: 2, or 3 with a gate. */
   readonly numProducts: number;
   /** k: number of experts per token. */
   readonly expertsPerToken: number;
   /** f: capacity factor. All experts together have k · f · B · L slots for tokens. */
   readonly capacityFactor: number;
   readonly bytesPerElement: number;
-  /** N_MP, number of ranks that hold the same tokens. */
+  /** N_MP: number of ranks that have the same tokens. */
   readonly numTensorRanks: number;
-  /** N_ESP, number of ranks that share an expert. */
+  /** N_ESP: number of ranks that share an expert. */
   readonly numShards: number;
   /**
-   * Whether each of the N_MP ranks holds only its part of the tokens before the layer, and needs only this part after
-   * the layer, as with sequence parallelism. If true, S1 does not gather outputs, and the other schedules first gather
-   * the tokens. Default: false.
+   * Whether each of the N_MP ranks has only its part of the tokens before the layer and needs only this part after the
+   * layer, as with sequence parallelism. If true, S1 does not gather outputs, and the other schedules gather the tokens
+   * first. Default: false.
    */
   readonly hasOwnTokens?: boolean;
 }
 
 /**
- * Time models of the layer's collectives, as functions of the bytes of the whole gathered, summed or exchanged tensor.
+ * Time models of the layer's collectives, as functions of the full tensor's bytes: the gathered, summed or exchanged
+ * tensor.
  */
 export interface ParmModels {
-  /** All-to-all among ranks that hold the same shard of different experts. */
+  /** All-to-all among ranks with the same shard of different experts. */
   readonly expertAllToAll: CollectiveModel;
-  /** All-to-all among all ranks that hold any shard of an expert. */
+  /** All-to-all among all ranks with a shard of an expert. */
   readonly fusedAllToAll: CollectiveModel;
-  /** Number of ranks of the fused all-to-all, which is also its number of steps. */
+  /** Number of ranks in the fused all-to-all, which is also its number of steps. */
   readonly fusedWorldSize: number;
   readonly shardAllGather: CollectiveModel;
   readonly shardAllReduce: CollectiveModel;
@@ -47,15 +45,15 @@ export interface ParmModels {
 }
 
 /**
- * Communication schedule of a layer. "S1" divides the tokens over the ranks that hold the same tokens before the gate,
- * "S2" after the gate.
+ * Communication schedule of a layer. Ranks that have the same tokens split these tokens before the gate ("S1") or after
+ * the gate ("S2").
  */
 export type ParmSchedule = "baseline" | "S1" | "S2";
 
 /** Predicted cost of a schedule. */
 export interface ParmCost {
   readonly communicationSeconds: number;
-  /** Flops of the experts on one rank. */
+  /** Expert flops on one rank. */
   readonly expertFlops: number;
   readonly seconds: number;
 }
@@ -71,26 +69,25 @@ const checkLayer = ({ hasOwnTokens: _, ...layer }: ParmLayer, { fusedWorldSize }
 };
 
 /**
- * Computes the seconds of an all-to-all in P steps, in which each received chunk is broadcast over another link while
- * the next chunk is received: t_a2a / P + (P − 1) · max(t_a2a, t_ag) / P + t_ag / P = max(t_a2a, t_ag) + min(t_a2a,
- * t_ag) / P.
+ * Computes the seconds of an all-to-all in P steps. Each received chunk is broadcast over another link while the next
+ * chunk is received: t_a2a / P + (P − 1) · max(t_a2a, t_ag) / P + t_ag / P = max(t_a2a, t_ag) + min(t_a2a, t_ag) / P.
  */
 export const overlappedSeconds = (allToAllSeconds: number, allGatherSeconds: number, numSteps: number): number =>
   Math.max(allToAllSeconds, allGatherSeconds) + Math.min(allToAllSeconds, allGatherSeconds) / numSteps;
 
 /**
- * Predict the cost of one pass of a layer of experts whose ranks along "tensor" hold the same tokens: with the schedule
- * of DeepSpeed-MoE, in which each of these ranks does all work, and with Parm's two schedules. With S = k · f · B · L
- * slots:
+ * Predict the cost of one pass over an expert layer whose ranks along "tensor" have the same tokens. The baseline is
+ * DeepSpeed-MoE's schedule, in which each of these ranks does all work. S1 and S2 are Parm's schedules. With S = k · f
+ * · B · L slots:
  *
  *     baseline   AG_ESP(B · L · M · N_ESP) + AR_ESP(S · M · N_ESP) + 2 · A2A_EP(S · M · N_ESP)
  *     S1         2 · A2A(S · M · N_ESP / N_MP) + AG_MP(B · L · M)
- *     S2         A2A(S · M · N_ESP / N_MP) + overlap of another with AG_MP(S · M)
+ *     S2         A2A(S · M · N_ESP / N_MP) + another A2A, overlapped with AG_MP(S · M)
  *
  * With S1 and S2, experts compute 1 / N_MP of the baseline's flops. S2 gathers k · f times as many bytes as S1, but its
  * all-gather overlaps with its all-to-all: S1 is better if k · f is large or the links of the tensor group are slow.
- * Slots are not rounded to whole slots per expert. With `hasOwnTokens`, the term AG_MP(B · L · M) is removed from S1
- * and added to the other two schedules.
+ * The number of slots per expert is not rounded. With `hasOwnTokens`, the term AG_MP(B · L · M) is removed from S1 and
+ * added to the other two schedules.
  *
  * @param secondsPerFlop Seconds per flop of the experts' matrix products. Default: 0, which counts communication only.
  * @throws ArgumentError for sizes that are not positive, or impossible values of a collective.
@@ -153,8 +150,7 @@ export const parmCosts = (
 };
 
 /**
- * Choose the fastest schedule. Among equally fast schedules, S1 is preferred to S2, and S2 to the baseline.
- *
+ * Choose the fastest schedule. If schedules are equally fast, S1 is preferred to S2, and S2 to the baseline.
  * @example
  * ```ts
  * const cost = (seconds: number) => ({ communicationSeconds: seconds, expertFlops: 0, seconds });

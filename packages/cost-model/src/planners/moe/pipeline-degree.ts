@@ -2,7 +2,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import { checkSeconds, chunkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { type IntraNodeOrder, layerTimeline } from "./layer-timeline.ts";
 
-/** Pipeline chosen for one pass over a layer of experts. */
+/** Pipeline chosen for one pass over an expert layer. */
 export interface PipelinePlan {
   readonly numChunks: number;
   readonly intraNodeOrder: IntraNodeOrder;
@@ -19,11 +19,10 @@ export interface PipelineChoices {
 }
 
 /**
- * A candidate schedule. With an all-reduce of gradients its time is max(seconds, fixedSeconds + seconds of the
- * all-reduce).
+ * A candidate schedule. With a gradient all-reduce, it takes max(seconds, fixedSeconds + seconds of the all-reduce).
  */
 export interface PipelineCandidate extends PipelinePlan {
-  /** 2r · t_a2a: seconds of the traffic between nodes, without gradients. */
+  /** Seconds of the traffic between nodes, without gradients: 2r · t_a2a. */
   readonly fixedSeconds: number;
 }
 
@@ -52,8 +51,8 @@ export const pipelineCandidates = (
 };
 
 /**
- * Choose the candidate that ends first with an all-reduce of `gradientSeconds`; among equal candidates, the first in
- * the list.
+ * Choose the candidate that ends first with a gradient all-reduce of `gradientSeconds`. Among candidates that end at
+ * the same time, the first candidate in the list is chosen.
  */
 export const fastest = (candidates: readonly PipelineCandidate[], gradientSeconds: number): PipelinePlan => {
   const plans = candidates.map(({ numChunks, intraNodeOrder, seconds, fixedSeconds }) => ({
@@ -65,11 +64,11 @@ export const fastest = (candidates: readonly PipelineCandidate[], gradientSecond
 };
 
 /**
- * Choose the number of chunks for one pass of a layer of experts, and the order of its collectives within a node: the
- * smallest makespan of `layerTimeline` over all choices. Among equal choices, fewer chunks are preferred, then the
+ * Choose the number of chunks for one pass over an expert layer, and the order of its collectives within a node: the
+ * choice with the smallest makespan of `layerTimeline`. Among equal makespans, fewer chunks are preferred, then the
  * order listed first.
  *
- * Cost: one simulation per choice, O(degrees · orders · r) in total; microseconds, so no solver is needed.
+ * Cost: O(degrees · orders · r), one simulation per choice. This takes microseconds, so no solver is needed.
  *
  * @param gradientSeconds Seconds of an all-reduce between the last dispatch and the first combine; 0 in a forward pass.
  * @throws ArgumentError if there is no candidate, or for impossible values.
@@ -91,7 +90,7 @@ export const planPipeline = (pass: MoeLayerPass, gradientSeconds = 0, choices: P
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 
 /**
- * Compute the number that must divide an expert's capacity so that both passes can divide the capacity into chunks: the
+ * Returns the required divisor of an expert's capacity, so that both passes can divide the capacity into chunks: the
  * least common multiple of the two numbers of chunks.
  */
 export const capacityMultiple = (forward: PipelinePlan, backward: PipelinePlan): number =>
