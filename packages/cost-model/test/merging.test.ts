@@ -146,19 +146,19 @@ describe("gradients that are averaged over different ranks", () => {
   test.each(planners)("never share a bucket, and each is in one: %s", (_name, plan) => {
     fc.assert(
       fc.property(mixed, models, ({ profile, apart }, model) => {
-        const buckets = plan(profile, model, { apart });
+        const buckets = plan(profile, model, { mergeClassOf: apart });
         expect(buckets.flat().toSorted()).toEqual(profile.tensors.map(({ path }) => path).toSorted());
         for (const bucket of buckets) expect(new Set(bucket.map(apart)).size).toBe(1);
       }),
     );
-    expect(plan(profileOf([]), { startupSeconds: 1, secondsPerByte: 1 }, { apart: kindOf })).toEqual([]);
+    expect(plan(profileOf([]), { startupSeconds: 1, secondsPerByte: 1 }, { mergeClassOf: kindOf })).toEqual([]);
   });
 
   test.each(planners.slice(0, 2))(
     "share one message per merge class if the start-up is very long: %s",
     (_name, plan) => {
       const profile = profileOf(Array.from({ length: 9 }, () => ({ bytes: 4, backwardSeconds: 1 })));
-      const buckets = plan(profile, { startupSeconds: 1e9, secondsPerByte: 1 }, { apart: kindOf });
+      const buckets = plan(profile, { startupSeconds: 1e9, secondsPerByte: 1 }, { mergeClassOf: kindOf });
       expect(buckets).toEqual([
         ["t0", "t3", "t6"],
         ["t1", "t4", "t7"],
@@ -171,7 +171,7 @@ describe("gradients that are averaged over different ranks", () => {
     fc.assert(
       fc.property(mixed, fc.oneof(models, fc.constant(pieces)), ({ profile, apart }, model) => {
         const best = Math.min(...[...groupings(profile)].map((plan) => endOf(profile, split(plan, apart), model)));
-        expect(endOf(profile, planMgWfbpOptimal(profile, model, { apart }), model)).toBe(best);
+        expect(endOf(profile, planMgWfbpOptimal(profile, model, { mergeClassOf: apart }), model)).toBe(best);
       }),
     );
   });
@@ -181,8 +181,8 @@ describe("gradients that are averaged over different ranks", () => {
       simultaneousTimeline(profile, plan, model, twoAtOnce).communicationEndSeconds;
     fc.assert(
       fc.property(mixed, models, ({ profile, apart }, model) => {
-        const plan = planSimultaneous(profile, model, twoAtOnce, { apart });
-        const other = planMgWfbpOptimal(profile, model, { apart });
+        const plan = planSimultaneous(profile, model, twoAtOnce, { mergeClassOf: apart });
+        const other = planMgWfbpOptimal(profile, model, { mergeClassOf: apart });
         expect(end(profile, plan, model)).toBeLessThanOrEqual(end(profile, other, model) * (1 + 1e-12));
       }),
     );

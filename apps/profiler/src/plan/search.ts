@@ -122,7 +122,7 @@ export const searchConfigurations = async ({
 
   let halves = { priced: 0, simulated: 0 };
   const scoreDense = (): void => {
-    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, { slowdown, apart: axisOf })])
+    for (const grouping of [...sized, ...plannedGroupings(profile, allReduce, { slowdown, mergeClassOf: axisOf })])
       score(dense, undefined, grouping);
     if ("refused" in bases.halves) {
       leftOut.push(`steps in halves: ${bases.halves.refused}`);
@@ -167,7 +167,7 @@ export const searchConfigurations = async ({
     const sent = {
       tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: allReduceBytes(Number(tensor.path)) })),
     };
-    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, { slowdown, apart: axisOf })])
+    for (const grouping of [...sized, ...plannedGroupings(sent, allReduce, { slowdown, mergeClassOf: axisOf })])
       score(compression, prices, grouping);
   }
   return {

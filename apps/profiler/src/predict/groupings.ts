@@ -135,29 +135,29 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
  *
  * @param profile Gradient profile with bucket numbers as paths, and with bytes scaled by `scaleToGroup`.
  * @param slowdown Slowdown of two concurrent collectives.
- * @param apart Returns the merge class of a path. Only tensors with equal merge classes may be merged.
+ * @param mergeClassOf Returns the merge class of a path. Only tensors with equal merge classes may be merged.
  */
 export const plannedGroupings = (
   profile: GradientProfile,
   allReduce: LinearCollectiveModel,
-  { slowdown, apart }: { readonly slowdown: Slowdown; readonly apart?: MergeClass | undefined },
+  { slowdown, mergeClassOf }: { readonly slowdown: Slowdown; readonly mergeClassOf?: MergeClass | undefined },
 ): Grouping[] => {
   const numbered = (plan: readonly (readonly string[])[]): number[][] => plan.map((paths) => paths.map(Number));
   return [
     {
       buckets: { kind: "mg-wfbp", plan: "greedy" },
       priorities: "none",
-      groups: numbered(planMgWfbp(profile, allReduce, { apart })),
+      groups: numbered(planMgWfbp(profile, allReduce, { mergeClassOf })),
     },
     {
       buckets: { kind: "mg-wfbp", plan: "exact" },
       priorities: "none",
-      groups: numbered(planMgWfbpOptimal(profile, allReduce, { apart })),
+      groups: numbered(planMgWfbpOptimal(profile, allReduce, { mergeClassOf })),
     },
     {
       buckets: { kind: "mg-wfbp", plan: "simultaneous" },
       priorities: "spread",
-      groups: numbered(planSimultaneous(profile, allReduce, slowdown, { apart })),
+      groups: numbered(planSimultaneous(profile, allReduce, slowdown, { mergeClassOf })),
     },
   ];
 };

@@ -307,7 +307,9 @@ export const measureComputing = async (
       expertSeconds,
       chunkSeconds,
       otherSeconds: Math.max(0, one - expertSeconds - chunkSeconds),
-      apart: hasBackwardChunks ? { recomputedShare: recomputedShare[experts.activation], copySeconds } : undefined,
+      separateBackward: hasBackwardChunks
+        ? { recomputedShare: recomputedShare[experts.activation], copySeconds }
+        : undefined,
     };
   } finally {
     alone.release();

@@ -90,14 +90,22 @@ export const remarkOnExperts = (
 };
 
 /** Broadcasts the compute times of rank 0 to all ranks. */
-const agreeOnComputing = async ({ apart, ...own }: LayerComputing, agree: Agree): Promise<LayerComputing> => {
+const agreeOnComputing = async (
+  { separateBackward, ...own }: LayerComputing,
+  agree: Agree,
+): Promise<LayerComputing> => {
   const [expertSeconds, chunkSeconds, otherSeconds, copySeconds] = (await agree([
     own.expertSeconds,
     own.chunkSeconds,
     own.otherSeconds,
-    apart?.copySeconds ?? 0,
+    separateBackward?.copySeconds ?? 0,
   ])) as [number, number, number, number];
-  return { expertSeconds, chunkSeconds, otherSeconds, apart: apart && { ...apart, copySeconds } };
+  return {
+    expertSeconds,
+    chunkSeconds,
+    otherSeconds,
+    separateBackward: separateBackward && { ...separateBackward, copySeconds },
+  };
 };
 
 /**

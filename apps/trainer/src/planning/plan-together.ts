@@ -106,9 +106,9 @@ export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): De
   const { dense, allReduce, allGather, slowdown } = times;
   const specs = specsByPath(trainedOf(unplanned, stateSpecs(unplanned).params));
   const { compression, ranks } = job;
-  const apart = replicasAxisOf(unplanned);
+  const mergeClassOf = replicasAxisOf(unplanned);
   const isAlone = isAloneOn(unplanned);
-  const amongOf = (path: string): number => unplanned.mesh[apart(path)] ?? 1;
+  const amongOf = (path: string): number => unplanned.mesh[mergeClassOf(path)] ?? 1;
   const densities =
     compression.kind === "lags"
       ? densitiesOf(compression, dense, { worldSize: amongOf, allReduce, allGather: allGather! })
@@ -121,8 +121,8 @@ export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): De
     const bytes = asAllReduce(compressor, { path, shape: specs.get(path)!.shape }, { among: amongOf(path), ranks });
     return { ...tensor, path, bytes };
   });
-  const idle = job.buckets.kind === "moe-idle" ? idleBuckets(profile, apart, times) : undefined;
-  const sent = idle?.buckets ?? bucketsFor(job, profile, { allReduce, slowdown, apart });
+  const idle = job.buckets.kind === "moe-idle" ? idleBuckets(profile, mergeClassOf, times) : undefined;
+  const sent = idle?.buckets ?? bucketsFor(job, profile, { allReduce, slowdown, mergeClassOf });
   const unsent = dense.tensors.filter(({ path }) => isAlone(path)).map(({ path }) => [path]);
   return { plan: { buckets: [...sent, ...unsent], ...(densities && { densities }) }, profile, sent, idle };
 };
@@ -145,7 +145,7 @@ const without = (
 
 const idleBuckets = (
   profile: GradientProfile,
-  apart: (path: string) => string,
+  mergeClassOf: (path: string) => string,
   { allReduce, experts }: ExchangeTimes,
 ): IdleBuckets => {
   if (experts === undefined || experts.layers.length === 0)
@@ -153,7 +153,7 @@ const idleBuckets = (
       "buckets: {kind: moe-idle} needs the times at which tokens are sent to experts, but this step sends none; use buckets: {kind: mg-wfbp}",
     );
   const stretches = stretchesOf(experts.layers, profile, experts.allToAll);
-  return planIdleBuckets(profile, stretches, allReduce, { apart });
+  return planIdleBuckets(profile, stretches, allReduce, { mergeClassOf });
 };
 
 /**
@@ -227,16 +227,16 @@ const bucketsFor = (
   {
     allReduce,
     slowdown,
-    apart,
-  }: Pick<ExchangeTimes, "allReduce" | "slowdown"> & { readonly apart: (path: string) => string },
+    mergeClassOf,
+  }: Pick<ExchangeTimes, "allReduce" | "slowdown"> & { readonly mergeClassOf: (path: string) => string },
 ): BucketPlan => {
   if (buckets.kind !== "mg-wfbp") return onePerTensor(profile);
   switch (buckets.plan) {
     case "exact":
-      return planMgWfbpOptimal(profile, allReduce, { apart });
+      return planMgWfbpOptimal(profile, allReduce, { mergeClassOf });
     case "greedy":
-      return planMgWfbp(profile, allReduce, { apart });
+      return planMgWfbp(profile, allReduce, { mergeClassOf });
     case "simultaneous":
-      return planSimultaneous(profile, allReduce, slowdown, { apart });
+      return planSimultaneous(profile, allReduce, slowdown, { mergeClassOf });
   }
 };

@@ -64,14 +64,14 @@ export const planSimultaneous = (
   profile: GradientProfile,
   model: CollectiveModel,
   slowdown: Slowdown,
-  { apart = oneMergeClass }: MergeOptions = {},
+  { mergeClassOf = oneMergeClass }: MergeOptions = {},
 ): BucketPlan => {
   checkProfile(profile);
   const { tensors } = profile;
   const times = readySeconds(profile);
   const ready = new Map(tensors.map(({ path }, i) => [path, times[i]!]));
   const messagesOf = (cuts: Cuts): ReturnType<typeof messagesOfRun> =>
-    rangesOf(cuts).flatMap(([begin, end]) => messagesOfRun(tensors.slice(begin, end), apart));
+    rangesOf(cuts).flatMap(([begin, end]) => messagesOfRun(tensors.slice(begin, end), mergeClassOf));
   const endOf = (cuts: Cuts): number => {
     const buckets = messagesOf(cuts).map((message) => ({
       bytes: message.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -91,8 +91,8 @@ export const planSimultaneous = (
     }
     return best;
   };
-  const ends = [planMgWfbpOptimal(profile, model, { apart }), onePerTensor(profile), allInOne(profile)].map((plan) =>
-    descend(cutsOf(plan, profile)),
+  const ends = [planMgWfbpOptimal(profile, model, { mergeClassOf }), onePerTensor(profile), allInOne(profile)].map(
+    (plan) => descend(cutsOf(plan, profile)),
   );
   const { cuts } = ends.reduce((best, other) => (other.end < best.end ? other : best));
   return messagesOf(cuts).map((message) => message.map(({ path }) => path));

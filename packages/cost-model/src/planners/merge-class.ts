@@ -9,7 +9,7 @@ export interface MergeOptions {
    * Function that returns the merge class of each gradient, such as the mesh axis over which the gradient is averaged.
    * Default: all gradients are in one class.
    */
-  readonly apart?: MergeClass | undefined;
+  readonly mergeClassOf?: MergeClass | undefined;
 }
 
 /** Merge class function that puts all gradients into one class. */
@@ -21,10 +21,10 @@ export const oneMergeClass: MergeClass = () => "";
  */
 export const messagesOfRun = (
   run: readonly ProfiledTensor[],
-  apart: MergeClass,
+  mergeClassOf: MergeClass,
 ): readonly (readonly [ProfiledTensor, ...ProfiledTensor[]])[] => {
-  const lastIndices = new Map(run.map(({ path }, index) => [apart(path), index]));
-  return [...Map.groupBy(run, ({ path }) => apart(path))]
+  const lastIndices = new Map(run.map(({ path }, index) => [mergeClassOf(path), index]));
+  return [...Map.groupBy(run, ({ path }) => mergeClassOf(path))]
     .sort(([a], [b]) => lastIndices.get(a)! - lastIndices.get(b)!)
     .map(([, tensors]) => tensors as [ProfiledTensor, ...ProfiledTensor[]]);
 };

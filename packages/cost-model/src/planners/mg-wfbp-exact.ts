@@ -19,7 +19,7 @@ interface Message {
  * optimal for every T, not only for a + b · M, because an earlier end of a prefix never delays the remaining
  * collectives. Among plans with equal E(j), the plan with the larger last bucket is chosen.
  *
- * With merge classes (`apart`), a group of consecutive tensors is sent as one message per class, in the order in which
+ * With merge classes (`mergeClassOf`), a group of consecutive tensors is sent as one message per class, in the order in which
  * the last gradient of each message is ready.
  *
  * Cost: O(tensors² · classes).
@@ -39,7 +39,7 @@ interface Message {
 export const planMgWfbpOptimal = (
   profile: GradientProfile,
   model: CollectiveModel,
-  { apart = oneMergeClass }: MergeOptions = {},
+  { mergeClassOf = oneMergeClass }: MergeOptions = {},
 ): BucketPlan => {
   checkProfile(profile);
   const { tensors } = profile;
@@ -53,7 +53,7 @@ export const planMgWfbpOptimal = (
     // Extends the range from its last tensor towards earlier tensors, so that bytes can be accumulated.
     for (let i = j - 1; i >= 0; i--) {
       const { path, bytes } = tensors[i]!;
-      const mergeClass = apart(path);
+      const mergeClass = mergeClassOf(path);
       const message = messages.get(mergeClass);
       if (message === undefined) messages.set(mergeClass, { bytes, readySeconds: ready[i]! });
       else message.bytes += bytes;
@@ -67,6 +67,6 @@ export const planMgWfbpOptimal = (
   for (let j = tensors.length; j > 0; j = begins[j]!) runs.push(tensors.slice(begins[j]!, j));
   return runs
     .toReversed()
-    .flatMap((run) => messagesOfRun(run, apart))
+    .flatMap((run) => messagesOfRun(run, mergeClassOf))
     .map((message) => message.map(({ path }) => path));
 };

@@ -15,7 +15,7 @@ import { type MergeOptions, oneMergeClass } from "./merge-class.ts";
  * For comparison only: `planMgWfbpOptimal` is never slower than this rule, and sometimes faster (t_b 1, 1, 2, sizes 1,
  * a = 2, b = 1: 9 instead of 8).
  *
- * With merge classes (`apart`), each class has a separate open bucket.
+ * With merge classes (`mergeClassOf`), each class has a separate open bucket.
  *
  * Cost: O(tensors).
  *
@@ -32,7 +32,7 @@ import { type MergeOptions, oneMergeClass } from "./merge-class.ts";
 export const planMgWfbp = (
   profile: GradientProfile,
   model: LinearCollectiveModel,
-  { apart = oneMergeClass }: MergeOptions = {},
+  { mergeClassOf = oneMergeClass }: MergeOptions = {},
 ): BucketPlan => {
   checkProfile(profile);
   const { tensors } = profile;
@@ -40,7 +40,7 @@ export const planMgWfbp = (
   const nextReady: number[] = [];
   const later = new Map<string, number>();
   for (const [i, { path }] of [...tensors.entries()].reverse()) {
-    const mergeClass = apart(path);
+    const mergeClass = mergeClassOf(path);
     nextReady[i] = later.get(mergeClass) ?? Infinity;
     later.set(mergeClass, ready[i]!);
   }
@@ -48,7 +48,7 @@ export const planMgWfbp = (
   const open = new Map<string, { readonly paths: string[]; bytes: number }>();
   let networkFree = 0;
   for (const [i, { path, bytes }] of tensors.entries()) {
-    const mergeClass = apart(path);
+    const mergeClass = mergeClassOf(path);
     const bucket = open.get(mergeClass) ?? { paths: [], bytes: 0 };
     bucket.paths.push(path);
     bucket.bytes += bytes;

@@ -87,7 +87,7 @@ describe("dispatchSeconds", () => {
       expertSeconds: 30,
       chunkSeconds: 3,
       otherSeconds: 100,
-      apart: { recomputedShare: 0.5, copySeconds: 7 },
+      separateBackward: { recomputedShare: 0.5, copySeconds: 7 },
     };
     const took = (numChunks: number, backwardChunks: number): number =>
       dispatchSeconds({ way: "dense", numChunks, backwardChunks }, layer, alone, computing);
@@ -108,8 +108,8 @@ describe("dispatchSeconds", () => {
         const took = (numChunks: number, backwardChunks: number, more = {}): number =>
           dispatchSeconds({ way: "dense", numChunks, backwardChunks }, any, on, { ...computing, ...more });
         expect(took(a, b) + took(b, a)).toBeCloseTo(took(a, a) + took(b, b), 6);
-        const apart = { recomputedShare: 0.5, copySeconds: 1 };
-        expect(took(a, b, { apart })).toBeGreaterThanOrEqual(took(a, b) + (a === b ? 0 : 1) - 1e-9);
+        const separateBackward = { recomputedShare: 0.5, copySeconds: 1 };
+        expect(took(a, b, { separateBackward })).toBeGreaterThanOrEqual(took(a, b) + (a === b ? 0 : 1) - 1e-9);
       }),
     );
   });

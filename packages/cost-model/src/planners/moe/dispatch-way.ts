@@ -52,7 +52,7 @@ export interface LayerComputing {
   /** Seconds of the gate and of all computation that waits for the gate. Nothing is sent during this time. */
   readonly otherSeconds: number;
   /** Extra work if the backward pass has a different number of chunks than the forward pass. Default: no extra work. */
-  readonly apart?: SeparateBackward | undefined;
+  readonly separateBackward?: SeparateBackward | undefined;
 }
 
 /** Extra cost of a backward pass with a different number of chunks than the forward pass. */
@@ -205,7 +205,7 @@ export const dispatchSeconds = (
   choice: DispatchChoice,
   layer: DispatchedLayer,
   links: DispatchLinks,
-  { expertSeconds, chunkSeconds, otherSeconds, apart = noExtraWork }: LayerComputing,
+  { expertSeconds, chunkSeconds, otherSeconds, separateBackward = noExtraWork }: LayerComputing,
 ): number => {
   const { way, numChunks } = choice;
   const backwardChunks = backwardChunksOf(choice);
@@ -217,7 +217,12 @@ export const dispatchSeconds = (
     throw new ArgumentError(
       `${way} has ${numChunks} chunks forward and ${backwardChunks} backward, but its rows would have to travel again for other chunks; use equal numbers, or dense`,
     );
-  const seconds = { experts: expertSeconds, "a chunk": chunkSeconds, gate: otherSeconds, copying: apart.copySeconds };
+  const seconds = {
+    experts: expertSeconds,
+    "a chunk": chunkSeconds,
+    gate: otherSeconds,
+    copying: separateBackward.copySeconds,
+  };
   for (const [name, each] of Object.entries(seconds)) checkSeconds(name, each);
   const levels = trafficOf(way, layer, links);
   const { slots, numExperts } = layer;
@@ -237,8 +242,8 @@ export const dispatchSeconds = (
     };
     return layerTimeline(chunk, { numChunks: inChunks }).makespanSeconds;
   };
-  const backwardShare = hasOwnChunks ? (2 + apart.recomputedShare) / 3 : 2 / 3;
-  const copySeconds = hasOwnChunks ? apart.copySeconds : 0;
+  const backwardShare = hasOwnChunks ? (2 + separateBackward.recomputedShare) / 3 : 2 / 3;
+  const copySeconds = hasOwnChunks ? separateBackward.copySeconds : 0;
   return (
     otherSeconds +
     passSeconds("forward", numChunks, 1 / 3) +

@@ -77,7 +77,7 @@ describe("planIdleBuckets", () => {
     fc.assert(
       fc.property(situations(5, 4), (situation) => {
         const { profile, stretches, allReduce } = situation;
-        const plan = planIdleBuckets(profile, stretches, allReduce, { apart: mergeClass });
+        const plan = planIdleBuckets(profile, stretches, allReduce, { mergeClassOf: mergeClass });
         expect(plan.seconds).toBe(bruteForce(situation));
         expect(plan.backwardSeconds).toBe(sum(stretches.map((stretch) => stretchSeconds(stretch, 0))));
       }),
@@ -92,7 +92,7 @@ describe("planIdleBuckets", () => {
         const unconstrained = planIdleBuckets(profile, stretches, allReduce).buckets;
         expect(unconstrained.flat()).toEqual(paths);
         expect([...groupings(profile)]).toContainEqual(unconstrained);
-        const { buckets } = planIdleBuckets(profile, stretches, allReduce, { apart: mergeClass });
+        const { buckets } = planIdleBuckets(profile, stretches, allReduce, { mergeClassOf: mergeClass });
         expect(buckets.flat().toSorted()).toEqual(paths.toSorted());
         for (const bucket of buckets) expect(new Set(bucket.map(mergeClass)).size).toBe(1);
       }),

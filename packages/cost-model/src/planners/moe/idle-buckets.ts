@@ -74,7 +74,7 @@ export const planIdleBuckets = (
   profile: GradientProfile,
   stretches: readonly BackwardSegment[],
   allReduce: CollectiveModel,
-  { apart = oneMergeClass }: MergeOptions = {},
+  { mergeClassOf = oneMergeClass }: MergeOptions = {},
 ): IdleBuckets => {
   checkProfile(profile);
   const { tensors } = profile;
@@ -87,7 +87,7 @@ export const planIdleBuckets = (
     const bytesOf = new Map<string, number>();
     const seconds = [0];
     for (const { path, bytes } of tensors.slice(0, end).toReversed()) {
-      const mergeClass = apart(path);
+      const mergeClass = mergeClassOf(path);
       bytesOf.set(mergeClass, (bytesOf.get(mergeClass) ?? 0) + bytes);
       let sum = 0;
       for (const own of bytesOf.values()) if (own > 0) sum += collectiveSeconds(allReduce, own);
@@ -134,7 +134,7 @@ export const planIdleBuckets = (
   }
   const buckets = runs
     .toReversed()
-    .flatMap((run) => messagesOfRun(run, apart))
+    .flatMap((run) => messagesOfRun(run, mergeClassOf))
     .map((bucket) => bucket.map(({ path }) => path));
   return { buckets, seconds, backwardSeconds };
 };
