@@ -41,7 +41,7 @@ test("docs/protocol.md states the size limit of each frame type", () => {
     hello: `${unprovenBytes}`,
     welcome: `${joinBytes} control, ${requestBytes} data`,
     refuse: `${unprovenBytes} before the proofs, then as \`welcome\``,
-    data: `${defaultFlow.frameBytes}, or what \`frameBytes\` says`,
+    data: `${defaultFlow.frameBytes}, or \`frameBytes\``,
     ping: "4 control, 0 data",
     acknowledge: "0",
     bye: "0",
