@@ -134,7 +134,7 @@ const fromEnvironment = (env: Environment): Omit<DiscoveredRank, "coordinator"> 
     if (rank === undefined) continue;
     if (sizeName === undefined)
       throw new ConfigError([
-        `${row.rank}=${rank} is set without ${row.worldSize.join(" or ")}; a rank needs the number of ranks: set it, or give --rank and --world-size`,
+        `${row.rank}=${rank} is set without ${row.worldSize.join(" or ")}; a rank needs the number of ranks: set it in the environment of this process`,
       ]);
     const local = row.localRank === undefined ? undefined : env[row.localRank];
     return {
