@@ -21,7 +21,11 @@ const withJobOptions = (command: Command): Command =>
   command
     .option("--ranks <count>", "data-parallel ranks")
     .option("--transport <name>", "how ranks communicate: threads, tcp, tls or mpi")
-    .option("--set <key=value>", "replace a value of the job; may be repeated", collect, []);
+    .addOption(
+      new Option("--set <key=value>", "replace a value of the job; may be repeated")
+        .argParser(collect)
+        .default([], "none"),
+    );
 
 const makeProgram = (finish: (code: number) => void): Command => {
   const program = new Command("skein-profile")
@@ -89,11 +93,13 @@ const makeProgram = (finish: (code: number) => void): Command => {
       .argument("<job>", "job file, YAML or JSON"),
   )
     .requiredOption("--hardware <file>", "a hardware file, or the name of a shipped one")
-    .option(
-      "--measured <ranks=seconds>",
-      "a measured step on fewer ranks: adds an extrapolation without a model; may be repeated",
-      collect,
-      [],
+    .addOption(
+      new Option(
+        "--measured <ranks=seconds>",
+        "a measured step on fewer ranks: adds an extrapolation without a model; may be repeated",
+      )
+        .argParser(collect)
+        .default([], "none"),
     )
     .option("--json", "print the result as one line of JSON")
     .addHelpText("after", "\nExample:\n  skein-profile predict job.yaml --hardware hardware.json --ranks 8")
@@ -165,13 +171,18 @@ const makeProgram = (finish: (code: number) => void): Command => {
         .default("none"),
     )
     .addOption(
-      new Option("--precision <kind>", "default: mixed-bf16").choices(["f32", "tf32", "mixed-f16", "mixed-bf16"]),
+      new Option("--precision <kind>", "numeric precision; default: mixed-bf16").choices([
+        "f32",
+        "tf32",
+        "mixed-f16",
+        "mixed-bf16",
+      ]),
     )
     .addOption(new Option("--quantized <type>", "storage type of the layers' matrices").choices(["i8", "i4"]))
     .option("--lora <rank>", "train only low-rank adapters of queries and values")
-    .option("--no-flash", "attention that stores its scores in memory")
+    .option("--no-flash", "assume attention that stores its scores in memory")
     .option("--tensor-parallel <ranks>", "ranks that share each layer", "1")
-    .option("--inference", "inference instead of training")
+    .option("--inference", "estimate inference instead of training")
     .option("--prompt <tokens>", "prompt tokens of each sequence, in inference")
     .option("--output <tokens>", "generated tokens of each sequence, in inference")
     .option("--json", "print all figures as one line of JSON")
@@ -187,7 +198,11 @@ const makeProgram = (finish: (code: number) => void): Command => {
     .option("--gradient", "also print the shaders of the gradients")
     .option("--job <file>", "instead of a function: the training step of a job file")
     .option("--ranks <count>", "with --job: data-parallel ranks")
-    .option("--set <key=value>", "with --job: replace a value of the job; may be repeated", collect, [])
+    .addOption(
+      new Option("--set <key=value>", "with --job: replace a value of the job; may be repeated")
+        .argParser(collect)
+        .default([], "none"),
+    )
     .addOption(
       new Option("--device <which>", "WebGPU's default limits without optional features, or this machine's adapter")
         .choices(["least", "here"])

@@ -45,7 +45,7 @@ import {
   targetNames,
   trainjob,
 } from "@skein/launch/node";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { readJobFile } from "../job-file/load-job.ts";
 import { sampleJob } from "../own-files.ts";
 import { claimOutput } from "../output-folder/output-folder.ts";
@@ -275,20 +275,26 @@ export const addLaunchCommand = (parent: Command, finish: (code: number) => void
       "start a job's ranks on this machine, with mpirun, on Slurm or on Kubernetes; without --submit, print what would be started",
     )
     .argument("<job>", "job file, YAML or JSON")
-    .requiredOption("--target <target>", targetNames.join(", "))
-    .option("--submit", "start it")
-    .option("--dry-run", "print it")
+    .requiredOption("--target <target>", `launcher: ${targetNames.join(", ")}`)
+    .option("--submit", "start the run")
+    .option("--dry-run", "print what would be started; the default")
     .option("--name <name>", "name of the run; default: the job's")
-    .option("--ranks <count>", "ranks; default: the job's")
-    .option("--nodes <count>", "machines (slurm, trainjob)")
+    .option("--ranks <count>", "number of ranks; default: the job's")
+    .option("--nodes <count>", "number of machines (slurm, trainjob)")
     .option(
       "--transport <transport>",
-      `${launchTransports.join(", ")}; default: the job's, and for a job of threads mpi with mpirun and slurm, tls on Kubernetes`,
+      `how ranks communicate: ${launchTransports.join(", ")}; default: the job's; for a job with threads: mpi with mpirun and slurm, tls on Kubernetes`,
     )
-    .option("--certificates <place>", "folder with certificates for tls; on Kubernetes, the Secret that holds them")
+    .option(
+      "--certificates <name>",
+      "folder with certificates for tls; on Kubernetes, the Secret with the certificates",
+    )
     .option("--insecure", "allow tcp and mpi to send unencrypted data between machines")
-    .option("--output <folder>", "where results go; on Kubernetes, inside the claim")
-    .option("--max-restarts <count>", "how often to restart from the newest checkpoint after a failure; default: 3")
+    .option("--output <folder>", "folder of the results; on Kubernetes, a folder of the claim")
+    .option(
+      "--max-restarts <count>",
+      "maximum number of restarts from the newest checkpoint after failures; default: 3",
+    )
     .option("--cpus <count>", "cores per rank; default: 2")
     .option("--memory <amount>", "memory per rank, such as 8Gi")
     .option("--gpus <count>", "GPUs per rank; default: 0")
@@ -304,7 +310,11 @@ export const addLaunchCommand = (parent: Command, finish: (code: number) => void
     .option("--ssh-trust-any-host", "do not check the host keys of mpirun's hosts (Open MPI)")
     .option("--port <port>", "port of the rendezvous")
     .option("--steps <count>", "steps to train, instead of the job's epochs or steps")
-    .option("--set <key=value>", "replace a value of the job; may be repeated", collect, [])
+    .addOption(
+      new Option("--set <key=value>", "replace a value of the job; may be repeated")
+        .argParser(collect)
+        .default([], "none"),
+    )
     .addHelpText(
       "after",
       `\nExamples:\n  skein-train launch ${sampleJob()} --target mpirun --ranks 4 --submit\n  skein-train launch ${sampleJob()} --target slurm --ranks 8 --nodes 2 --time 04:00:00 --insecure --submit\n  skein-train launch ${sampleJob()} --target jobset --ranks 4 --image registry.example/skein:1 --claim runs --certificates skein-certs`,

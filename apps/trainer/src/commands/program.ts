@@ -3,7 +3,7 @@ import { asTyped, commandAction, exitCodes, type GlobalOptions, writeStdout } fr
 import { jobJsonSchema } from "@skein/job/node";
 import { addCertsCommand } from "@skein/launch/node";
 import { addRunsCommand, addWatchCommand } from "@skein/watch/node";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { addBlasCommand } from "./blas-command.ts";
 import { openJobBlas } from "../backend/job-blas.ts";
@@ -93,7 +93,11 @@ export const makeProgram = (finish: (code: number) => void): Command => {
       .option("--certificates <folder>", "folder of skein-train certs init, for --transport tls")
       .option("--insecure", "allow connections to other machines without TLS")
       .option("--steps <count>", "steps to train, instead of the job's epochs or steps")
-      .option("--set <key=value>", "replace a value of the job; may be repeated", collect, []);
+      .addOption(
+        new Option("--set <key=value>", "replace a value of the job; may be repeated")
+          .argParser(collect)
+          .default([], "none"),
+      );
   const withTrace = (command: Command): Command =>
     command
       .option("--trace [file]", "write a Chrome trace of the first steps; default file: trace.json in the run's folder")
@@ -115,14 +119,11 @@ export const makeProgram = (finish: (code: number) => void): Command => {
         .option("--output <folder>", "output folder; default: runs/<name>/<number>")
         .option("--resume-if-possible", "continue from the newest checkpoint in --output, if there is one")
         .option("--overfit <batches>", "train on this many batches only, and report whether the model memorizes them")
-        .option(
-          "--find-batch",
-          "first find the batch size beyond which a sample takes no less time, as find-batch does",
-        )
+        .option("--find-batch", "before training, choose the batch size as find-batch does")
         .option("--memory <bytes>", `for --find-batch: ${memoryHelp}`)
         .option(
           "--dry-run",
-          "train nothing and write nothing; print what is known before the first step: memory, bytes, time",
+          "train nothing and write nothing; print predictions for the run: memory, bytes sent, time",
         ),
     ),
   )
@@ -133,7 +134,10 @@ export const makeProgram = (finish: (code: number) => void): Command => {
       program
         .command("resume")
         .description("continue a run from its newest checkpoint")
-        .argument("<folder>", "output folder of a run, or a folder that contains runs: then the run written to last"),
+        .argument(
+          "<folder>",
+          "output folder of a run; or a folder that contains runs, to resume the run that was written last",
+        ),
     ),
   )
     .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")

@@ -228,6 +228,6 @@ export const addFindRateCommand = (
       .option("--to <rate>", "last rate, unless the loss diverges before", "1")
       .option("--output <file>", "write rates and losses into this file, as JSON"),
   )
-    .addHelpText("after", `\nExample:\n  skein-train find-rate ${sampleJob()}`)
+    .addHelpText("after", `\nDefault of --steps: 100.\nExample:\n  skein-train find-rate ${sampleJob()}`)
     .action(commandAction(finish, findRateCommand));
 };

@@ -82,10 +82,10 @@ export const addGenerateCommand = (program: Command, finish: (code: number) => v
   program
     .command("generate")
     .description("continue a text with a trained run, or with a model folder in Hugging Face's layout")
-    .argument("<place>", "output folder of a run on text, or a folder with config.json")
+    .argument("<folder>", "output folder of a run on text, or a folder with config.json")
     .requiredOption("--prompt <text>", "text to continue")
     .option("--tokens <count>", "maximum number of tokens to generate", "100")
-    .option("--temperature <number>", "sampling temperature: logits are divided by it; 0: the most likely token", "1")
+    .option("--temperature <number>", "sampling temperature, the divisor of logits; 0: the most likely token", "1")
     .option("--top-k <count>", "sample only from this many most likely tokens")
     .option("--top-p <share>", "sample only from the most likely tokens with this total probability")
     .option("--seed <number>", "random seed; the same seed gives the same tokens", "0")

@@ -22,7 +22,7 @@ import type { Job, Override } from "@skein/job/node";
 import { sweepPage } from "@skein/report";
 import { holdOutput, makeProgress } from "@skein/run-files/node";
 import { type Chance, chanceOf } from "@skein/step/node";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { loadJob, readJob } from "../job-file/load-job.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { numberOption, wholeFrom } from "../command-line/number-option.ts";
@@ -298,9 +298,23 @@ export const addSweepCommand = (
       .command("sweep")
       .description("search for settings of a job: separate runs, evaluated on samples held back from training")
       .argument("<job>", "job file")
-      .requiredOption("--output <folder>", "folder of trials and results; the same command continues there")
-      .option("--grid <key=values>", "values to try, such as batch=32,64; may be repeated", collect, [])
-      .option("--random <key=range>", "low..high, log:low..high, int: or log-int:; may be repeated", collect, [])
+      .requiredOption(
+        "--output <folder>",
+        "folder of trials and results; the same command continues a sweep in this folder",
+      )
+      .addOption(
+        new Option("--grid <key=values>", "values to try, such as batch=32,64; may be repeated")
+          .argParser(collect)
+          .default([], "none"),
+      )
+      .addOption(
+        new Option(
+          "--random <key=range>",
+          "range of a number, such as learningRate.peak=log:1e-4..1e-1; prefixes: log:, int:, log-int:; may be repeated",
+        )
+          .argParser(collect)
+          .default([], "none"),
+      )
       .option("--search <how>", "grid, random or bayes; default: random if a range is given, otherwise grid")
       .option("--trials <count>", "number of trials; a grid tries all combinations")
       .option("--parallel <count>", "number of concurrent trials", "1")
