@@ -187,7 +187,7 @@ export const jobSchema = z
       })
       .prefault({})
       .describe(
-        "Consistency check of replicas: ranks that replicate parameters and optimizer state must hold them bit for bit alike. A run with differing replicas is stopped.",
+        "Consistency check of replicas: replicas of parameters and optimizer state must be bitwise equal on all ranks that hold them. A run with differing replicas is stopped.",
       ),
   })
   .describe("A training job of skein-train.");

@@ -16,4 +16,4 @@ export const memorySchema = z
         "Maximum bytes of intermediate values of a step on each rank, in addition to parameters and optimizer state; for recompute: auto.",
       ),
   })
-  .describe("Memory of a training step; the loss and the gradients do not depend on it.");
+  .describe("Memory of a training step. These options do not change the loss or the gradients.");

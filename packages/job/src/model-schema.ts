@@ -11,7 +11,7 @@ const placementSchema = z
       .enum(["heaviest-first", "swap"])
       .default("heaviest-first")
       .describe(
-        "heaviest-first: equalize the loads of all ranks; swap: swap experts between ranks to shorten the paths of tokens, from the experts that each token chose.",
+        "heaviest-first: equalize the loads of all ranks; swap: swap experts between ranks to shorten the exchange of tokens, according to the experts that each token chose.",
       ),
     when: z
       .enum(["always", "pays"])

@@ -93,4 +93,4 @@ export const networkSchema = z
       .optional()
       .describe("Slow links down, for studies; for transport tcp or tls."),
   })
-  .describe("Network between processes; does not affect the results.");
+  .describe("Network between processes. These options do not change the results.");

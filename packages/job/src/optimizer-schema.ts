@@ -11,8 +11,8 @@ const weightDecay = z
   );
 const beta = z.number().min(0).lt(1);
 const momentum = beta.describe("Momentum: share of the previous update.");
-const beta1 = beta.describe("Share of the past in the running mean of gradients.");
-const beta2 = beta.describe("Share of the past in the running mean of squared gradients.");
+const beta1 = beta.describe("Decay of the running mean of gradients.");
+const beta2 = beta.describe("Decay of the running mean of squared gradients.");
 const epsilon = z.number().gt(0).describe("Number added to a divisor to keep it away from 0.");
 const adam = { beta1: beta1.default(0.9), beta2: beta2.default(0.999), epsilon: epsilon.default(1e-8) };
 
@@ -204,9 +204,7 @@ export const learningRateSchema = z
       .number()
       .min(0)
       .default(0)
-      .describe(
-        "Learning rate at the end of the run, for all decays that end at it: cosine, linear, polynomial, wsd and one-cycle.",
-      ),
+      .describe("Learning rate at the end of the run; for the decays cosine, linear, polynomial, wsd and one-cycle."),
     factor: z
       .number()
       .gt(0)

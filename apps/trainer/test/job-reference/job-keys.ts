@@ -113,7 +113,7 @@ const merge = (keys: readonly JobKey[], numKinds: number): JobKey[] => {
   for (const key of keys) {
     const id = JSON.stringify([key.path, key.node, key.isRequired]);
     const before = merged.get(id);
-    merged.set(id, before === undefined ? key : { ...before, kinds: [...before.kinds, ...key.kinds] });
+    merged.set(id, before === undefined ? key : { ...before, kinds: [...new Set([...before.kinds, ...key.kinds])] });
   }
   return [...merged.values()].map((key) => (key.kinds.length === numKinds ? { ...key, kinds: [] } : key));
 };

@@ -77,10 +77,12 @@ const table = (keys: readonly JobKey[], jobs: ExampleJobs): string[] => [
 
 const introduction = `# Job reference
 
-Every option of a job file: key, type, range, default, an example and its meaning. This page is written from the schema
-that \`skein-train validate\` checks files with, and examples are values of the ready jobs where one uses the option.
-\`skein-train schema\` prints the same as JSON Schema; an editor with the YAML language server completes and checks keys
-in a job file that begins with:
+Every option of a job file, with key, type, range, default, an example and its meaning. This page is written from the
+schema by which \`skein-train validate\` checks files. Examples are from the sample jobs of \`skein-train\`, if a sample
+job uses the option. An option that differs between values of \`kind\` has one row for each meaning.
+
+\`skein-train schema\` prints the same schema as JSON Schema. An editor with the YAML language server completes and
+checks keys in a job file that begins with:
 
 \`\`\`yaml
 # yaml-language-server: $schema=./node_modules/skein-train/dist/job.schema.json
