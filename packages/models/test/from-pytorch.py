@@ -117,7 +117,7 @@ hardEntries = {
         "positive": [nan, 1.0], "logits": [nan, 1.0, 0.0, 2.0, 3.0, 1.0, 4.0],
     },
 }
-hardSections = ("Elementwise", "Reductions and order", "Products", "Taking by number", "Losses")
+hardSections = ("Elementwise", "Reductions and order", "Products", "Indexing", "Losses")
 hard = {}
 for name, entries in hardEntries.items():
     own = {key: repeated(inputs[key][0].shape, values) for key, values in entries.items()}
