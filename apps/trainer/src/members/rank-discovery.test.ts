@@ -83,7 +83,7 @@ describe("one line names variable, value, rule and cure of", () => {
     [
       "a rank without size",
       { JOB_COMPLETION_INDEX: "2" },
-      /^JOB_COMPLETION_INDEX=2 is set without WORLD_SIZE; .*--world-size/,
+      /^JOB_COMPLETION_INDEX=2 is set without WORLD_SIZE; .*in the environment/,
     ],
     ["a PMIx rank without size", { PMIX_RANK: "2" }, /^PMIX_RANK=2 is set without SLURM_NTASKS or WORLD_SIZE/],
     ["a size without rank", { WORLD_SIZE: "2" }, /^WORLD_SIZE=2 is set without RANK; .*unset WORLD_SIZE/],
