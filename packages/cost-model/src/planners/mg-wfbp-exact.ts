@@ -19,8 +19,8 @@ interface Message {
  * optimal for every T, not only for a + b · M, because an earlier end of a prefix never delays the remaining
  * collectives. Among plans with equal E(j), the plan with the larger last bucket is chosen.
  *
- * With merge classes (`mergeClassOf`), a group of consecutive tensors is sent as one message per class, in the order in which
- * the last gradient of each message is ready.
+ * With merge classes (`mergeClassOf`), a group of consecutive tensors is sent as one message per class, in the order in
+ * which the last gradient of each message is ready.
  *
  * Cost: O(tensors² · classes).
  *
