@@ -24,7 +24,7 @@ export {
   endsEarly,
 } from "./evaluation/compare-evaluations.ts";
 export { evaluationBatch } from "./evaluation/evaluation-batch.ts";
-export { bitsOf, comparedFigures, evaluatedOn, evaluationFigures } from "./evaluation/evaluation-figures.ts";
+export { bitsOf, comparedFigures, evaluatedOn, evaluationFigures } from "./evaluation/compute-figures.ts";
 export { type EvaluationSums, totalSums } from "./evaluation/evaluation-sums.ts";
 export { inLogicalOrder, type TrainedWeights } from "./placement/logical-experts.ts";
 export { rePlacement } from "./placement/re-placement.ts";

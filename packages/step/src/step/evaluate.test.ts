@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 import { evaluationBatch } from "../evaluation/evaluation-batch.ts";
 import { evaluationOrder, makeEvaluation } from "./evaluate.ts";
 import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
-import { evaluationFigures } from "../evaluation/evaluation-figures.ts";
+import { evaluationFigures } from "../evaluation/compute-figures.ts";
 
 /** A model evaluated by custom sums over the unmasked rows. */
 const model = {
