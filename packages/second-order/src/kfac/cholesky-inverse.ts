@@ -10,11 +10,12 @@ import {
   reshape,
   sqrt,
   type Tensor,
+  tril,
 } from "@skein/tensor-core";
 import { identityMatrix, rowsTimes } from "../matrices.ts";
 import { statisticElements } from "../statistics/collect.ts";
 import { timesColumns, timesRows, trim } from "../statistics/factor-blocks.ts";
-import { packTriangle, unpackTriangle } from "../statistics/triangle.ts";
+import { mirrored, packTriangle, unpackTriangle } from "../statistics/triangle.ts";
 import { factoredDamping } from "./factored-damping.ts";
 import type { DerivedFactor, FactorInverse } from "./factor-inverse.ts";
 
@@ -40,7 +41,8 @@ export const choleskyInverse: FactorInverse = {
       inverse:
         factor.rank === 1
           ? reciprocal(addDamping(factor, amount))
-          : inverseFromCholesky(cholesky(addDamping(factor, amount))),
+          : // Its triangles differ by rounding. Ranks that receive the inverse have the lower triangle only.
+            mirrored(tril(inverseFromCholesky(cholesky(addDamping(factor, amount))))),
     });
     return {
       input: (blocks = input) => inverse(blocks, amounts.input),

@@ -58,7 +58,7 @@ export const packTriangle = (matrix: Tensor): Tensor => {
 };
 
 /** Returns the full symmetric matrix of a lower triangle. */
-const mirrored = (lower: Tensor): Tensor => add(lower, swapDims(tril(lower, { diagonal: -1 }), -1, -2));
+export const mirrored = (lower: Tensor): Tensor => add(lower, swapDims(tril(lower, { diagonal: -1 }), -1, -2));
 
 /** Unpack a symmetric matrix [..., n, n] from the result of `packTriangle`. */
 export const unpackTriangle = (packed: Tensor, n: number): Tensor => {
