@@ -1,7 +1,7 @@
 const maxColumns = 72;
 
 /**
- * Verbs whose base form looks like a third person, a past tense or a participle, such as "process", "feed" or "bring".
+ * Base forms of verbs that end like a third person, a past tense or a participle, such as "process", "feed" or "bring".
  */
 const baseForms =
   /^(?:access|address|bring|compress|discuss|embed|exceed|express|feed|focus|need|pass|press|process|proceed|seed|shed|speed|string|suppress|toss)$/;

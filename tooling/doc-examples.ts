@@ -10,12 +10,15 @@ export interface DocExample {
   readonly name: string;
   /** File with the comment, relative to the repository root. */
   readonly file: string;
-  /** Line number of the comment, from 1. */
+  /** Line number of the comment, starting at 1. */
   readonly line: number;
   readonly text: string;
 }
 
-/** Function that parses modules, each module once. Paths are relative to the repository root. */
+/**
+ * Function that returns the syntax tree of a module, and parses each module only once. Paths are relative to the
+ * repository root.
+ */
 export type ModuleReader = (path: string) => ts.SourceFile;
 
 export const moduleReader = (): ModuleReader => {
@@ -125,8 +128,8 @@ const dynamicImport = (node: ts.ImportDeclaration): string => {
 /**
  * Converts an example to the body of an async function with the parameter `console`.
  *
- * @param doors Exported names that need no import, by import path. If several paths export a name, the first path is
- * used.
+ * @param doors Exported names that examples may use without an import, by import path. If several paths export a name,
+ * the first path is used.
  */
 export const functionBody = (text: string, doors: ReadonlyMap<string, ReadonlySet<string>>): string => {
   const source = ts.createSourceFile("example.ts", text, ts.ScriptTarget.Latest, true);
@@ -148,6 +151,6 @@ export const functionBody = (text: string, doors: ReadonlyMap<string, ReadonlySe
   return [...lines, ...own.map((node) => node.getFullText())].join("\n");
 };
 
-/** Returns the expected output lines of an example, from the comments behind its `console.log` lines. */
+/** Returns the expected output lines of an example, from the comments after its `console.log` calls. */
 export const expectedLines = (text: string): string[] =>
   [...text.matchAll(/console\.log\(.*\);[ \t]*\/\/ (.*)$/gm)].map((match) => match[1]!);

@@ -29,7 +29,9 @@ const level = ({ from, to }: Import): { readonly folder: string; readonly entrie
   return { folder: a.slice(0, depth).join("/"), entries: [a[depth]!, b[depth]!] };
 };
 
-/** Imports between entries of a folder: importing entry → imported entry → an example. */
+/**
+ * Imports between the entries of a folder: by importing entry, then by imported entry, one of the imports between both.
+ */
 type FolderImports = Map<string, Map<string, Import>>;
 
 /** Returns the shortest chain of imports from an entry back to the same entry. Undefined if there is no such chain. */

@@ -5,7 +5,7 @@ export interface CodeBlock {
   /** Words after the language on the first line of the fence. */
   readonly words: readonly string[];
   readonly text: string;
-  /** Line number of the opening fence, from 1. */
+  /** Line number of the opening fence, starting at 1. */
   readonly line: number;
 }
 

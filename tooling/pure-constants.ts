@@ -14,7 +14,10 @@ const mayCall = (node: ts.Node): boolean =>
   (ts.isPropertyAccessExpression(node) && !ts.isMetaProperty(node.expression)) || // `import.meta.url` has no getter
   ts.isElementAccessExpression(node);
 
-/** Whether `is` returns true for an expression or a part that is evaluated together with the expression. */
+/**
+ * Whether `is` returns true for an expression or for any part that is evaluated together with it. Functions that only
+ * run later are not searched.
+ */
 const holds = (node: ts.Node, is: (part: ts.Node) => boolean): boolean =>
   !isDeferred(node) && (is(node) || ts.forEachChild(node, (child) => holds(child, is) || undefined) === true);
 

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { repository } from "./repository.ts";
 
 /**
- * Environment in which processes and threads of tests, guides and examples start quickly. Our TypeScript is loaded from
- * a compile cache, because stripping types and compiling take half of the time of a short run.
+ * Environment variables that let processes and threads of tests, guides and examples start quickly. Our TypeScript is
+ * loaded from a compile cache, because stripping types and compiling take half of the time of a short run.
  */
 export const compiledOnce: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(repository, "node_modules/.cache/compiled"),

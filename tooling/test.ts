@@ -9,7 +9,11 @@ import { fullOnlyFiles, vitestStage } from "./stages/vitest.ts";
 
 interface Stage {
   readonly name: string;
-  /** Runs the stage. @param passed Returns whether a stage has run without failures. */
+  /**
+   * Runs the stage and returns its checks.
+   *
+   * @param passed Returns whether a stage has run without failures.
+   */
   run(passed: (stage: string) => boolean): Promise<Check[]>;
 }
 
@@ -58,6 +62,8 @@ const formatCheck = ({ name, status, detail }: Check): string =>
   `${status}: ${name}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`;
 
 /**
+ * Runs a stage, prints its title and result, and returns its checks.
+ *
  * @param alone Whether no other stage writes to the terminal at the same time, so that the title can be printed at the
  * start.
  */

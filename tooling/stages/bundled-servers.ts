@@ -104,7 +104,7 @@ const check = async ({ name, bundle, expected }: Server, project: string, index:
 
 /**
  * Bundles a server program that starts threads with each bundler, and runs each bundle. A check passes if the threads
- * start, or if the error names the missing file and the cure.
+ * start, or if the error names the missing file and the fix.
  *
  * @param project Folder with the packages installed, and with the files of tooling/consumer.
  */

@@ -5,7 +5,7 @@ import { type Check, type Outcome, run } from "../check.ts";
 interface CreateOptions {
   /** Path of the installed command `create-skein`. */
   readonly create: string;
-  /** `file:` URLs by package name, which replace packages of the registry. */
+  /** `file:` URLs of tarballs by package name. The tarballs are used instead of the registry's packages. */
   readonly tarballs: Readonly<Record<string, string>>;
   readonly scratch: string;
   readonly pnpm: string;

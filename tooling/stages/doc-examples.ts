@@ -22,7 +22,7 @@ const core = "@skein/tensor-core";
 interface PackageExamples {
   readonly folder: string;
   readonly examples: readonly DocExample[];
-  /** Exported names that examples of this package need not import. */
+  /** Exported names that examples of this package may use without an import, by import path. */
   readonly doors: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -46,7 +46,10 @@ export const packageExamples = (): PackageExamples[] => {
   });
 };
 
-/** Returns the fault of a completed example. Undefined: the output matches the comments of the example. */
+/**
+ * Returns the description of what is wrong with a completed example. Undefined: the output matches the comments of the
+ * example.
+ */
 export const faultOf = ({ text }: DocExample, { lines, error }: ExampleResult): string | undefined => {
   if (error !== undefined) return error;
   const missing = missingLine(expectedLines(text).join("\n"), lines.join("\n"));

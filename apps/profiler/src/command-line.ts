@@ -16,7 +16,7 @@ import { visibleText } from "@skein/tensor-core/backend";
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
-/** Adds options that change job settings to a command. */
+/** Adds the options that override settings of the job, such as `--ranks`, to a subcommand. */
 const withJobOptions = (command: Command): Command =>
   command
     .option("--ranks <count>", "data-parallel ranks")

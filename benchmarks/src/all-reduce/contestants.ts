@@ -11,8 +11,8 @@ const run = promisify(execFile);
 const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
 /**
- * A contestant: a command that prints its `Conditions` and a `Measurement` for each size on the command line, or the
- * reason why the contestant is missing.
+ * Benchmark contestant: a command, or the reason why the contestant is missing. The command prints its `Conditions`,
+ * and a `Measurement` for each size on its command line.
  */
 export type Contestant = { readonly name: string } & (
   | { readonly command: readonly string[]; readonly environment?: Readonly<Record<string, string>> }

@@ -41,7 +41,10 @@ const exchanged = async (bytes: Uint8Array, tag: number): Promise<void> => {
   );
 };
 
-/** Returns the all-reduce function that the command line selects. */
+/**
+ * Returns the implementation of all-reduce that the command line selects: native MPI collectives, native message
+ * exchange, or an algorithm of @skein/collectives.
+ */
 const timed = (bytes: Uint8Array): (() => Promise<void>) => {
   let tag = 0;
   if (options.by === "native") return () => allReduce(bytes, "sum");

@@ -55,7 +55,9 @@ const time = (region: Uint8Array, taken: Float32Array): void => {
 // after tens of thousands of small all-reduces.
 const warmUpMilliseconds = 500;
 
-/** Milliseconds since `begin`, as the maximum over ranks, so that all ranks stop the warm-up together. */
+/**
+ * Returns the milliseconds since `begin`, as the maximum over all ranks, so that all ranks stop the warm-up together.
+ */
 const millisecondsSince = (begin: number): number => {
   const longest = new Float32Array(memory.buffer, times, 1);
   longest[0] = performance.now() - begin;

@@ -14,8 +14,8 @@ const load = (value: LoadedTensor): Array =>
   np.array(value.data as Float32Array<ArrayBuffer>).reshape([...value.shape]);
 
 /**
- * Computes the logits of the MLP or CNN problem. jax-js counts references: `.ref` keeps an array that a call would
- * otherwise consume.
+ * Computes the logits of the MLP or CNN problem. jax-js operations consume their operands, so an array that is used
+ * again is passed as `.ref`.
  */
 const classifier = (params: Params, images: Array): Array => {
   const dense = (x: Array, layer: number): Array =>
@@ -31,8 +31,8 @@ const classifier = (params: Params, images: Array): Array => {
 };
 
 /**
- * Computes the logits of the GPT problem; axis letters as in packages/models. Every use of an array except the last
- * takes a reference.
+ * Computes the logits of the GPT problem. Each use of an array except the last goes through `.ref`, because an
+ * operation consumes its operands.
  */
 const languageModel = (
   { batch, positions, width, layers, heads, vocabulary }: GptSizes,
@@ -61,8 +61,9 @@ const languageModel = (
 };
 
 /**
- * Permutes images from the files' NHWC to the library's NCHW, and filters from HWIO to OIHW. Rows of the first dense
- * layer's weight follow the flattened image.
+ * Permutes a tensor from the file's layout to the library's layout: images from NHWC to NCHW, convolution filters from
+ * HWIO to OIHW. Rows of the first dense layer's weight are reordered, because flattened images have another element
+ * order.
  */
 const permute = (name: string, array: Array, convolutional: boolean): Array => {
   if (!convolutional) return array;

@@ -5,7 +5,7 @@ import type { Setting } from "./settings.ts";
 import { triedIn, type Try } from "./tries.ts";
 import { bestOf } from "./verdict.ts";
 
-/** Search run at one learning rate, with its result. */
+/** Search run at one learning rate, with its result. `peak` is the peak learning rate. */
 export interface RateTry extends Try<SearchRun> {
   readonly peak: number;
 }
@@ -18,11 +18,11 @@ export interface Choice {
 }
 
 /**
- * Chooses the learning rate with the best result on validation samples. Of rates with equal results, the lower rate
- * wins; if every rate diverged, the lowest rate wins.
+ * Chooses the learning rate with the best result on validation samples. If several rates have equal results, the lowest
+ * of them is chosen; if every rate diverged, the lowest rate is chosen.
  *
- * @param resultOf results of the search.
- * @returns undefined while a try is missing, because all settings get the same number of tries.
+ * @param resultOf Returns the result of a search run.
+ * @returns undefined while a search run is missing, because all settings must have the same number of tries.
  */
 export const chooseRate = (
   model: ModelJob,

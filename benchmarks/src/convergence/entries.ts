@@ -10,7 +10,7 @@ export interface Entry {
   readonly model: ModelJob;
   readonly setting: Setting;
   readonly outcomes: readonly (Outcome | undefined)[];
-  /** Whether other settings are compared with this entry. */
+  /** Whether the entry is a dense baseline, with which compressed settings are compared. */
   readonly isDense: boolean;
   readonly quality: Quality | undefined;
   /**

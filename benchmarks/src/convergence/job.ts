@@ -9,8 +9,8 @@ const scaled = (job: JobFile, factor: number): JobFile => {
 };
 
 /**
- * Returns the job that trains a model with a setting. The learning rate is `factor` times the middle of the searched
- * range.
+ * Returns the job that trains a model with a compression setting. The learning rate is `factor` times the middle of the
+ * searched range.
  */
 export const settingJob = (model: ModelJob, setting: Setting, factor: number): JobFile =>
   layJobs(scaled(layJobs(model.job, setting.job ?? {}, setting.jobOf?.[model.name] ?? {}), factor), {

@@ -7,7 +7,7 @@ import { settingJob } from "./job.ts";
 import { type ModelJob, models } from "./models.ts";
 import { isCore, type Setting, settingsOf } from "./settings.ts";
 
-/** Training run of a model with a setting and a seed. */
+/** Training run of a model with a compression setting and a seed. */
 export interface ConvergenceRun extends Run {
   readonly model: ModelJob;
   readonly setting: Setting;
@@ -24,8 +24,8 @@ const lacksSearch = (model: ModelJob, setting: Setting, quick: boolean): string 
   `its learning rate has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${model.name}/${setting.name}`;
 
 /**
- * Returns the job of a setting with the learning rate that the search chose. Training in this study and timing over
- * slow links both use this job.
+ * Returns the job of a compression setting, with the learning rate that the search chose. This study and the study of
+ * slow links use the same job.
  */
 export const chosenJob = (
   model: ModelJob,
@@ -42,8 +42,8 @@ export const chosenJob = (
 };
 
 /**
- * Plans every model with every setting made for the model, model by model, dense first. Runs are evaluated on the test
- * samples, which the search does not use.
+ * Plans the runs of every model with all settings that support the model; dense settings first. Runs are evaluated on
+ * the test samples, which the search does not use.
  */
 export const planConvergence = (options: PlanOptions): ConvergenceRun[] =>
   models.flatMap((model) =>

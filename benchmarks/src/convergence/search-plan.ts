@@ -29,7 +29,7 @@ const seed = 101;
 const validated = (job: JobFile): JobFile =>
   layJobs(job, { seed, data: { ...(job["data"] as JobFile), validationFraction } });
 
-/** Returns the tries of a setting on a model. */
+/** Returns the search runs of a compression setting on a model, one per learning rate. */
 export const triesOf = (model: ModelJob, setting: Setting, quick: boolean): SearchRun[] =>
   (quick ? quickFactors : factors).map((factor) => {
     const job = validated(layJobs(settingJob(model, setting, factor), quick ? model.quick : {}));
@@ -46,6 +46,6 @@ export const triesOf = (model: ModelJob, setting: Setting, quick: boolean): Sear
     };
   });
 
-/** Plans every try of every setting on every model that the setting is made for. */
+/** Plans all search runs: every model, all settings that support the model, and every learning rate. */
 export const planSearch = ({ quick }: Pick<PlanOptions, "quick">): SearchRun[] =>
   models.flatMap((model) => settingsOf(model).flatMap((setting) => triesOf(model, setting, quick)));

@@ -8,8 +8,8 @@ export interface Setting {
   /** Additional compression options for one model, by model name. */
   readonly compressionOf?: Readonly<Record<string, JobFile>>;
   /**
-   * Job options that override every model's job. Learning rates, here and below, are the middle of the tried rates
-   * (`search-plan.ts`).
+   * Job options that override the options of every model's job. Learning rates here and in `jobOf` are the middle of
+   * the searched rates (`search-plan.ts`).
    */
   readonly job?: JobFile;
   /** Additional job options for one model, by model name. */
@@ -23,7 +23,7 @@ export interface Setting {
   readonly comparedWith: string;
   /** Maximum quality loss compared with that setting. */
   readonly margin: Margin;
-  /** Reason why the setting changes the model's job. */
+  /** Reason for the job options that the setting changes. */
   readonly why?: string;
 }
 
@@ -34,11 +34,14 @@ export interface Margin {
   readonly bits: number;
 }
 
-/** Margin for methods that should lose no quality: twice the largest difference between two seeds of a dense run. */
+/**
+ * Allowed quality loss for methods that should lose no quality: twice the largest difference between two seeds of a
+ * dense run.
+ */
 const same: Margin = { points: 0.5, bits: 0.05 };
-/** Margin for biased methods at a high compression ratio in short runs. */
+/** Allowed quality loss for biased compressors at a high compression ratio in short runs. */
 const close: Margin = { points: 1, bits: 0.1 };
-/** Margin for methods that send only signs, or drop most of a gradient without a residual. */
+/** Allowed quality loss for methods that send only signs, or drop most of a gradient without a residual. */
 const loose: Margin = { points: 3, bits: 0.4 };
 
 /** Momentum 0.9, as in papers on quantization and low rank. ResNet-18 already uses it. */
@@ -53,9 +56,9 @@ const ownMomentum: Readonly<Record<string, JobFile>> = {
   "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.3, final: 0.03 }, clipNorm: undefined },
 };
 /**
- * SGD for methods that include momentum 0.9 as a running mean, which is equivalent to plain SGD with ten times the
- * learning rate. The GPT has a third of that rate and no gradient clipping, because a gradient of signs has a norm that
- * depends only on its number of entries.
+ * SGD options for methods that include momentum 0.9 as a running mean. A running mean is a tenth of the usual momentum
+ * sum, so the learning rate is ten times as large. The GPT has a third of that rate and no gradient clipping, because
+ * the norm of a gradient of signs depends only on its number of entries.
  */
 const runningMean: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.5 } },
@@ -75,11 +78,17 @@ const density = 0.01;
  * same way.
  */
 const quarterDense: JobFile = { warmupSteps: 500 };
-/** Denser first steps, as in DGC, because Adam handles rare large entries badly in the first steps. */
+/**
+ * Higher densities in the first steps of the GPT, as in DGC. The GPT trains with Adam, which handles rare large entries
+ * badly in the first steps.
+ */
 const denserFirst: Setting["compressionOf"] = {
   "moby-dick-gpt": { densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 200 } },
 };
-/** Density for methods whose mean gradient has k entries in total, instead of up to k from each rank. */
+/**
+ * Larger density of the GPT for methods whose mean gradient has k entries in total. The mean gradient of top-k has up
+ * to k entries from each rank.
+ */
 const asManyAsTopK: Setting["compressionOf"] = {
   "moby-dick-gpt": { density: 4 * density, densityWarmup: { densities: [0.25, 0.125, 0.0625], stepsEach: 300 } },
 };
@@ -89,8 +98,8 @@ const momentumFirst =
   "momentum before the compression (Zheng et al. 2019): behind it, error feedback is unstable at the dense run's learning rate";
 
 /**
- * All compressions of this study. `compression` has the names and options of job files. A kind that the trainer does
- * not know becomes a row with its error.
+ * All compression settings of this study. `compression` uses the names and options of job files. A compression kind
+ * that the trainer does not know results in a row with the trainer's error.
  */
 export const settings: readonly Setting[] = [
   { name: "identity", compression: { kind: "identity" }, comparedWith: "identity", margin: same },

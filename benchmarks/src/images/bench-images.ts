@@ -24,7 +24,7 @@ const meanTolerance = 1.5;
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 /**
- * Returns the measured epochs of a loader without the first epoch, which starts threads and fills the system's file
+ * Measures the epochs of a loader. The first epoch is excluded, because it starts threads and fills the system's file
  * cache.
  */
 const measure = async (

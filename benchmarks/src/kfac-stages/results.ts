@@ -49,18 +49,27 @@ export interface Prediction {
   readonly plain: PlainStep;
   readonly forms: Readonly<Record<PublishedForm, SecondOrderStages>>;
   readonly factorCommunication: Readonly<Record<Pipelining, number>>;
-  /** Number of rows of the largest factor that every GPU inverts itself, by the published rule. */
+  /**
+   * Published rule's bound: number of rows of the largest factor that every GPU inverts itself, instead of receiving
+   * the inverse.
+   */
   readonly largestKept: number;
-  /** Stages of SPD-KFAC with the bound of `LookedBack`. */
+  /** Stages of SPD-KFAC if the bound is `LookedBack.largestKept` instead of `largestKept`. */
   readonly spdLookedBack: SecondOrderStages;
-  /** Seconds of SPD-KFAC's factor exchange if forward and backward pass took half or twice the guessed time. */
+  /**
+   * Seconds of SPD-KFAC's factor exchange if the forward and backward passes took half, or twice, the estimated time.
+   */
   readonly exchangeByPasses: readonly [half: number, twice: number];
 }
 
-/** Results for the held-out network, with a bound fitted to that network afterwards. */
+/**
+ * Results for the network that the calibration does not use, with a bound that was fitted afterwards to this network's
+ * published times.
+ */
 export interface LookedBack {
   /**
-   * Number of rows of the largest factor that every GPU inverts itself; the value that fits the network's stages best.
+   * Fitted bound: number of rows of the largest factor that every GPU inverts itself. This bound reproduces the
+   * network's published times best.
    */
   readonly largestKept: number;
   readonly spd: SecondOrderStages;
@@ -69,16 +78,19 @@ export interface LookedBack {
 /** All results that the page shows. */
 export interface KfacStagesResults {
   readonly calibration: KfacCalibration;
-  /** Figures for stages that take time, by network, form and stage. */
+  /** Comparisons for each stage with a published time above 0, by network, form and stage. */
   readonly stages: readonly Figure[];
-  /** Figures for computing and exchanging factors. */
+  /** Comparisons for variants of computing and exchanging factors. */
   readonly pipelining: readonly Figure[];
-  /** Figures for inverting factors and exchanging inverses. */
+  /** Comparisons for variants of inverting factors and exchanging inverses. */
   readonly placement: readonly Figure[];
-  /** Figures for steps without K-FAC on the published networks; the predictions are guesses. */
+  /** Comparisons for steps without K-FAC on the published networks. The predictions are rough estimates. */
   readonly plain: readonly Figure[];
   readonly lookedBack: LookedBack;
-  /** Figures for the exchange of factors merged by plan, if the exchange overlapped both forward and backward pass. */
+  /**
+   * Comparisons for SPD-KFAC's factor exchange, predicted as if the exchange overlapped with both passes. Other
+   * predictions overlap the exchange with the forward pass only.
+   */
   readonly hiddenBehindBoth: readonly Figure[];
   readonly unpublished: Prediction;
 }

@@ -18,9 +18,9 @@ export interface Contestant {
   readonly batchesPerEpoch: number;
   readonly job: JobFile;
   readonly optimizer: "lars" | "momentum";
-  /** Learning rates, with LARS coefficients, that the search tries first. */
+  /** Learning rates that the search tries first; for LARS with their trust ratio coefficients. */
   readonly rates: readonly Pick<Setting, "peak" | "coefficient">[];
-  /** Changes that the search applies to the best of the first settings, one at a time. */
+  /** Changes to the best first setting. The search tries each change separately. */
   readonly changes: readonly Partial<Setting>[];
   readonly note: string;
   /** Whether a claim depends on the contestant. */
@@ -34,8 +34,8 @@ const middle = { warmupShare: 0.1, weightDecay: 0.0005, labelSmoothing: 0.1, dec
 const fewChanges: readonly Partial<Setting>[] = [{ labelSmoothing: 0 }, { weightDecay: 0.005 }];
 
 /**
- * Learning rates for LARS. The coefficient is chosen so that rate times coefficient is 0.01 or 0.03. That product is
- * the step length relative to a tensor's norm, before momentum.
+ * Learning rates for LARS, each with a trust ratio coefficient. The product of rate and coefficient is 0.01 or 0.03,
+ * which is the step length relative to a tensor's norm, before momentum.
  */
 const larsRates = [0.3, 1, 3].flatMap((peak) =>
   [0.01, 0.03].map((step) => ({ peak, coefficient: Number((step / peak).toPrecision(2)) })),

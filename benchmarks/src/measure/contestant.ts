@@ -1,7 +1,7 @@
 import type { LoadedProblem } from "../problems/values.ts";
 import type { ContestantReply, ContestantRequest } from "./protocol.ts";
 
-/** A problem ready to be timed. `checks` are losses of the first steps, or elements of a matrix product. */
+/** A problem that is ready for timing. `checks` are the losses of the first steps, or elements of a matrix product. */
 export interface PreparedProblem {
   readonly checks: readonly number[];
   run(): void | Promise<void>;

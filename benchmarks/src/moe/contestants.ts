@@ -26,7 +26,7 @@ const gate = (name: string, note: string, { isCausal = true, ...own }: JobFile &
   isCausal,
 });
 
-/** Gate that is also trained at other capacities. */
+/** Gate that is trained with several expert capacities; other gates use the default capacity. */
 const byCapacity = "noisy-top-k";
 
 /** Contestants: the dense model, each gate at the trainer's default capacity, and one gate at other capacities. */

@@ -9,17 +9,18 @@ import type { Draw, ResultOf } from "../studies/study.ts";
 import { flat, type LayerRun, numbersOfChunks, numHosts, sizes, type Way } from "./layer-plan.ts";
 import { speedRange, spread } from "./step-times.ts";
 
-/** A finished run, compared with the base run of its table. */
+/** A finished run, compared with the baseline run of its table. */
 interface ComparedRun {
   readonly run: LayerRun;
   readonly figures: Figures;
-  /**
-   * Time of the base run divided by the time of this run. 1 for the base run, undefined while the base run is missing.
-   */
+  /** Time of the baseline run divided by the time of this run. Undefined while the baseline run is missing. */
   readonly speedUp: number | undefined;
 }
 
-/** Required ratios: minimum speed-ups, and for `planned` the maximum time relative to the fastest choice. */
+/**
+ * Required ratios: minimum speed-ups of duplicate-free exchange and balanced placement, and the maximum time of the
+ * planned choice relative to the fastest choice.
+ */
 const wanted = { duplicateFree: 1.5, planned: 1.1, placed: 1.2 } as const;
 
 const seconds = ({ stepSeconds }: Figures): number => stepSeconds.median;
@@ -52,8 +53,8 @@ const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(2);
 const lineStartupSeconds = 0.0002;
 
 /**
- * Returns the cost of an all-to-all between two hosts, in which half of each rank's bytes go over the rank's line to
- * the other host.
+ * Returns the cost model of an all-to-all between two hosts. Half of each rank's bytes go over the rank's link to the
+ * other host.
  */
 const acrossHosts = (bytesPerSecond: number): LinearCollectiveModel => ({
   startupSeconds: lineStartupSeconds,
@@ -87,10 +88,11 @@ const linksOf = (
 };
 
 /**
- * Returns the number of chunks that the cost model plans for a way, without a measurement over slow links. Compute time
- * and overhead per chunk come from steps in one host. Traffic is computed for uniform routing.
+ * Returns the number of chunks that the cost model plans for an exchange method, without a measurement over slow links.
+ * The compute time and the overhead per chunk are measured in steps within one host. Traffic is computed for uniform
+ * routing.
  *
- * @param alone seconds per step in one host, by number of chunks.
+ * @param alone Measured seconds per step within one host, by number of chunks.
  */
 export const plannedChunks = (
   way: Pick<Way, "dispatch" | "byHosts">,
@@ -103,7 +105,10 @@ export const plannedChunks = (
   return rankDispatches(choices, layer, linksOf(way, on), computing)[0]!.numChunks;
 };
 
-/** Returns the way that the cost model plans by communication time alone, with one chunk; the first of equal ways. */
+/**
+ * Returns the exchange method with the shortest communication time according to the cost model, with one chunk. If
+ * several methods have equal times, the first is returned.
+ */
 export const plannedWay = (
   some: readonly Way[],
   on: { readonly ranks: number; readonly bytesPerSecond: number },
@@ -160,8 +165,8 @@ const verdict = (value: number | undefined, least: number): string =>
   value === undefined ? "not known yet" : `${times(value)} (wanted ${times(least)}${value >= least ? "" : ", missed"})`;
 
 /**
- * Returns the number of chunks that the cost model plans for a way, and its measured time relative to the best number
- * of chunks.
+ * Returns the number of chunks that the cost model plans for an exchange method, and the measured time with this number
+ * relative to the fastest number of chunks.
  */
 const plannedOf = (
   chunked: readonly ComparedRun[],
@@ -183,8 +188,8 @@ const plannedOf = (
 };
 
 /**
- * Returns the planned way for each number of ranks over the slowest links, with its time relative to the best measured
- * way.
+ * Returns texts about uniform routing over the slowest links, one per number of ranks: the exchange method that the
+ * cost model plans, with its time relative to the fastest measured method.
  */
 const plannedWays = (waysDone: readonly ComparedRun[]): string[] =>
   [...Map.groupBy(waysDone.filter(isSlowest), ({ run }) => run.ranks)].flatMap(([ranks, own]) => {

@@ -9,7 +9,9 @@ import type { PlanOptions } from "../studies/study.ts";
 export interface HostNetwork {
   readonly name: string;
   readonly title: string;
-  /** Bandwidth of each rank's line, in bytes per second and direction. Absent: all ranks share memory. */
+  /**
+   * Bandwidth of each rank's link to the other host, in bytes per second and direction. Absent: all ranks share memory.
+   */
   readonly bytesPerSecond?: number;
 }
 
@@ -19,7 +21,7 @@ export const hostNetworks: readonly HostNetwork[] = [
   { name: "1-gbps", title: "two hosts, 1 Gbit/s from each rank", bytesPerSecond: 125e6 },
 ];
 
-/** A way to exchange tokens between ranks. */
+/** Method to exchange tokens between ranks. */
 export interface Way {
   readonly name: string;
   readonly dispatch: DispatchWay;
@@ -27,7 +29,7 @@ export interface Way {
   readonly byHosts: boolean;
 }
 
-/** Base way of comparisons: rows are sent directly to the ranks of their experts. */
+/** Baseline exchange method of comparisons: rows are sent directly to the ranks of their experts. */
 export const flat = "ragged";
 
 export const ways: readonly Way[] = [
@@ -39,8 +41,8 @@ export const ways: readonly Way[] = [
 ];
 
 /**
- * Kinds of comparison: ways of exchange for one layer, numbers of chunks for one way, expert placement in order or
- * balanced.
+ * Comparison that a run belongs to: exchange methods for one layer; chunk counts for one exchange method; sequential
+ * against balanced expert placement.
  */
 export type Group = "ways" | "chunks" | "places";
 
@@ -78,7 +80,10 @@ const files: NonNullable<Run["files"]> = { "model.ts": textOf("model.ts"), "data
 /** Relative load of each expert, 1 / (1 + expert), as in layer/data.ts. */
 const skewedLoads: readonly number[] = Array.from({ length: sizes.numExperts }, (_, expert) => 1 / (1 + expert));
 
-/** Returns the slot of each expert such that all ranks have the same number of experts and about equal loads. */
+/**
+ * Returns the slot of each expert in a balanced placement: all ranks have the same number of experts and about equal
+ * loads.
+ */
 const balancedPlaces = (numRanks: number): readonly number[] =>
   slotOfExpert(placeHeaviestFirst(skewedLoads, { numRanks }));
 

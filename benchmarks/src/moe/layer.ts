@@ -2,7 +2,7 @@ import type { Study } from "../studies/study.ts";
 import { layerPage } from "./layer-page.ts";
 import { type LayerRun, planLayer } from "./layer-plan.ts";
 
-/** Study that times one expert layer by way of exchange, number of chunks, and expert placement. */
+/** Study that times one expert layer with different exchange methods, chunk counts and expert placements. */
 export const moeLayerTimes: Study<LayerRun> = {
   name: "moe-layer",
   title: "A layer of experts over hosts: ways to travel, chunks, places",

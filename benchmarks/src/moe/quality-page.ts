@@ -14,11 +14,11 @@ export interface Standing {
   readonly peak: number;
   /** Quality on test samples; undefined while a seed is missing. */
   readonly quality: Quality | undefined;
-  /** Bits per byte below the dense model; negative if the contestant is worse. */
+  /** Gain over the dense model in bits per byte; negative if the contestant is worse. */
   readonly gain: number | undefined;
   /** Whether each seed of the contestant is better than each seed of the dense model. */
   readonly isBetter: boolean;
-  /** Expert figures, averaged over the seeds. */
+  /** Token statistics of the expert layers, averaged over the seeds. */
   readonly experts: ExpertFigures | undefined;
 }
 

@@ -6,10 +6,10 @@ import { flat, sizes } from "./layer-plan.ts";
 import { automatic, gpt, type StepGroup, type StepRun, tensorRanks } from "./step-plan.ts";
 import { speedRange, spread } from "./step-times.ts";
 
-/** Maximum required time of `auto` relative to the best choice. */
+/** Required maximum of the step time with `auto`, relative to the fastest choice. */
 const wanted = 1.1;
 
-/** Base choice for comparisons in each group. */
+/** Choice that is the baseline of each comparison. */
 const bases: Readonly<Record<StepGroup, string>> = { ways: flat, shards: "baseline" };
 
 /** All finished runs of a group on one network and number of ranks. */
@@ -33,8 +33,8 @@ const secondsOf = ({ figures }: Place["done"][number]): number => figures.stepSe
 const times = (value: number): string => `${value.toFixed(2)}×`;
 
 /**
- * Whether a run is a named choice that `auto` could make. `auto` never chooses `none`, because whole experts on each
- * rank take more memory.
+ * Whether a run has a choice, set by name, that `auto` could also make. `auto` never chooses `none`, because whole
+ * experts on each rank take more memory.
  */
 const isChoice = ({ run: { choice } }: Place["done"][number]): boolean => choice !== automatic && choice !== "none";
 

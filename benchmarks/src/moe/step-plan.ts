@@ -12,10 +12,13 @@ import {
   ways,
 } from "./layer-plan.ts";
 
-/** Kind of comparison: ways to exchange tokens, or schedules for ranks of a host that share each expert. */
+/**
+ * Comparison that a run belongs to: `ways` compares methods to exchange tokens, `shards` compares schedules for ranks
+ * of a host that share each expert.
+ */
 export type StepGroup = "ways" | "shards";
 
-/** Job value with which the trainer chooses for itself. */
+/** Job value that lets the trainer choose. */
 export const automatic = "auto";
 
 /** Run of full training steps of a GPT with experts, on several ranks over a network. */
@@ -86,7 +89,10 @@ const runOf = (variant: Variant, { quick, seed }: { readonly quick: boolean; rea
 
 const levelsOf = (ranks: number): JobFile => (ranks > numHosts ? { expertLevels: [numHosts, ranks / numHosts] } : {});
 
-/** Variants that compare ways of exchange. No token is dropped, so that all ways compute the same result. */
+/**
+ * Variants that compare methods to exchange tokens. Capacity is unlimited, so no token is dropped and all methods
+ * compute the same result.
+ */
 const waysOn = (network: HostNetwork, ranks: number): Variant[] => {
   const own = { network, ranks, group: "ways", parts: ranks } as const;
   const named = ways.filter(({ dispatch, byHosts }) => dispatch !== "dense" && (ranks > numHosts || !byHosts));
@@ -106,7 +112,10 @@ const waysOn = (network: HostNetwork, ranks: number): Variant[] => {
   ];
 };
 
-/** Variants that compare schedules. Experts have a fixed number of slots, which all schedules support. */
+/**
+ * Variants that compare schedules for sharded experts. Experts have a fixed number of slots, which all schedules
+ * support.
+ */
 const shardsOn = (network: HostNetwork, ranks: number): Variant[] =>
   ["none", "baseline", "split-before-gate", "split-after-gate", automatic].map((shards) => ({
     network,

@@ -7,8 +7,8 @@ export const spread = ({ stepSeconds: { median, mad, n } }: Figures): string =>
   `${milliseconds(median)} ± ${milliseconds(mad)} (${n})`;
 
 /**
- * Returns a speed-up over another run, with the range that the median absolute deviation of this run's steps gives. The
- * note is the time per step.
+ * Returns a row's speed-up over another run, with an error range and the time per step as note. The range is the
+ * speed-up at this run's median step time plus and minus the median absolute deviation.
  */
 export const speedRange = (
   speed: number,

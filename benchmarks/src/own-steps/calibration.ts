@@ -7,11 +7,11 @@ import { type JobFile, layJobs } from "../studies/job-file.ts";
 export const calibrationNetwork: EmulatedNetwork = networks.find(({ name }) => name === "10-gbps")!;
 
 /**
- * Returns the jobs that calibrate a machine: one job per computation, over a network that no prediction uses, with all
- * gradients in one message once all are ready. `calibrate` itself adds the dense job with each tensor in its own
- * message, after and during computation. The calibration uses no other buckets, overlap or plans.
+ * Returns the calibration jobs of a machine, one per kind of computation. Each job runs over a network that is not used
+ * for predictions, and sends all gradients in one message after the backward pass. `calibrate` itself adds the dense
+ * job with one message per tensor, with and without overlap. The calibration uses no other buckets, overlap or plans.
  *
- * @param runs of one model and number of ranks.
+ * @param runs Runs with the same model and number of ranks.
  */
 export const calibrationJobs = (
   runs: readonly SlowLinksRun[],

@@ -7,7 +7,7 @@ export interface OwnStep {
   readonly run: SlowLinksRun;
   readonly measured: Summary;
   readonly predictedSeconds: number;
-  /** Number of calibrations and measurements; predicted and measured times are medians over these takes. */
+  /** Number of takes, each a calibration and a measurement. Predicted and measured times are medians over the takes. */
   readonly takes: number;
   /** Half the range of the measured takes, relative to the middle of the range. */
   readonly relativeHalfRange: number;

@@ -48,11 +48,11 @@ const options = {
 /** Line of the results file: a measured run with the prediction made minutes before. */
 interface Take extends Result {
   readonly predictedSeconds: number;
-  /** Job options that `plan` changed. Absent: a run without a plan. */
+  /** Job options that `plan` changed. Absent: the run was not planned. */
   readonly settings?: JobFile;
 }
 
-/** Last name segment of planned runs, and whether the plan must be lossless. */
+/** Kinds of planned runs: the last segment of the run's name, and whether the plan must be lossless. */
 const plans = [
   ["planned", false],
   ["planned-lossless", true],

@@ -10,7 +10,7 @@ import {
 import { alignColumns } from "../report/align-columns.ts";
 import { formatError, formatMilliseconds as ms } from "./format.ts";
 
-/** Milliseconds of a log: Σ backward, Σ all-reduce, finish and exposed. */
+/** Totals of a log in milliseconds: backward, all-reduce, end of the last all-reduce, and exposed communication. */
 type Summary = readonly [number, number, number, number];
 
 /** Summaries of the logs, computed independently of this code. */
@@ -20,7 +20,10 @@ const replayed: Readonly<Record<LogName, Summary>> = {
   tmp8comm: [205.3, 310.7, 311.2, 105.9],
 };
 
-/** Summaries of logs that are not in this repository. Neither fits nor choices of a model used these figures. */
+/**
+ * Totals of logs that are not in this repository. No parameter was fitted to these totals, and no modeling choice
+ * depended on them.
+ */
 const unseen: Readonly<Record<string, { readonly nodes: 4 | 8; readonly summary: Summary }>> = {
   tmp4comm: { nodes: 4, summary: [206.8, 261.5, 262, 55.2] },
   tmp4ocomm: { nodes: 4, summary: [202, 257.6, 258, 56.1] },

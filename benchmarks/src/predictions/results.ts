@@ -9,7 +9,7 @@ import { allReduceMethods, type Fold, folds, predictFold } from "../published/he
 import { type LargerPrediction, predictLarger } from "../published/predict-larger.ts";
 import { cells, type Method } from "../published/seven-methods.ts";
 
-/** Cells of a fold, predicted by a calibration without the fold. */
+/** Predictions for the cells of a fold, by a calibration that did not use these cells. */
 export interface HeldOut {
   readonly fold: Fold;
   readonly predicted: readonly PredictedCell[];
@@ -20,7 +20,7 @@ export interface Rehearsed {
   readonly cell: PredictedCell;
   readonly byModel: number;
   readonly withRatio: number;
-  /** Error without a model: the ratio between 4 and 8 GPUs is assumed between 8 and 16 GPUs too. */
+  /** Error of the baseline, which assumes that the time ratio from 8 to 16 GPUs equals the ratio from 4 to 8 GPUs. */
   readonly repeated: number;
 }
 
@@ -33,7 +33,10 @@ export interface TableResults {
   readonly larger: readonly LargerPrediction[];
 }
 
-/** Predicts 16 GPUs in the same way as 32 GPUs: calibrates on at most 8 GPUs, and corrects by the errors at 8 GPUs. */
+/**
+ * Predicts 16 GPUs from at most 8 GPUs, to test the method that predicts 32 GPUs. Calibrates on at most 8 GPUs, and
+ * corrects the predictions by the errors at 8 GPUs.
+ */
 const rehearse = (): readonly Rehearsed[] => {
   const known = cells.filter(({ worldSize }) => worldSize < 16);
   const { cluster } = calibrateCluster(known, nominalCluster);

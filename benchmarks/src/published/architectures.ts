@@ -81,11 +81,11 @@ export const multiplyAddsOf = (model: Architecture): number =>
   layersOf[model].reduce((sum, { multiplyAdds }) => sum + multiplyAdds, 0);
 
 /**
- * Profiles a model: its 32-bit gradients in ready order. Backward and forward time are divided among layers by
- * multiply-adds.
+ * Builds the gradient profile of a model: its f32 gradients in the order in which they become ready. Backward and
+ * forward time are divided among the layers in proportion to their multiply-adds.
  *
- * @param backwardSeconds duration of the backward pass. @param forwardSeconds remaining time of an iteration on one
- * GPU.
+ * @param backwardSeconds Duration of the backward pass.
+ * @param forwardSeconds Remaining time of an iteration on one GPU.
  */
 export const profileOf = (model: Architecture, backwardSeconds: number, forwardSeconds: number): GradientProfile => {
   const total = multiplyAddsOf(model);

@@ -34,8 +34,8 @@ export interface ReplayedLog {
 }
 
 /**
- * Replays a log with measured or predicted times. Each layer's all-reduce follows its backward, and all-reduces run one
- * at a time.
+ * Replays a log with measured or predicted times. Each layer's all-reduce starts after the layer's backward
+ * computation, and all-reduces run one at a time.
  */
 const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog => {
   // The all-reduce seconds of each layer are stored as bytes, and the model takes one second per byte, so that the
@@ -72,9 +72,9 @@ export const logNames: readonly LogName[] = ["tmpcomm", "tmp2comm", "tmp8comm"];
 export const replayLog = (name: LogName): ReplayedLog => replay(...logs[name]);
 
 /**
- * Fits a + b · M to all-reduce times of layers with M bytes during training. The robust line separates startup from
- * transfer. Both coefficients are then scaled so that the layers add up to the measured total. The total includes
- * stragglers, which affect different layers in each iteration.
+ * Fits the time of an all-reduce during training as a + b · M for M bytes, over all layers. A robust fit first
+ * determines the ratio of startup and transfer time. Then both coefficients are scaled so that the layers add up to the
+ * measured total. The total includes stragglers, which affect different layers in each iteration.
  */
 const trainingModel = (runs: readonly LayerTimes[]): LinearCollectiveModel => {
   const samples = runs.flatMap((times) =>
@@ -90,15 +90,16 @@ const trainingModel = (runs: readonly LayerTimes[]): LinearCollectiveModel => {
 const between = (from: number, to: number, at: number): number => from + at * (to - from);
 
 /**
- * Interpolation position of 4 nodes between 2 and 8 nodes. Costs per step scale with log₂ P, costs per byte of a rank
- * with (P − 1) / P.
+ * Weights that interpolate costs of 4 nodes between 2 nodes (0) and 8 nodes (1). A startup cost is proportional to log₂
+ * P, and a cost per byte to (P − 1) / P.
  */
 const byShareOfBytes = (3 / 4 - 1 / 2) / (7 / 8 - 1 / 2);
 const bySteps = 1 / 2;
 
 /**
- * Returns the all-reduce time models during training: for 2 and 8 nodes from their logs, for 4 nodes by interpolation.
- * The times of the unnamed log show that it was recorded on 2 nodes.
+ * Returns the cost models of all-reduces during training. The models for 2 and 8 nodes are fitted to logs, and the
+ * model for 4 nodes is interpolated. One log does not state its number of nodes; its times show that it was recorded on
+ * 2 nodes.
  */
 export const trainingModels = (): { readonly [nodes in 2 | 4 | 8]: LinearCollectiveModel } => {
   const on2 = trainingModel([logs.tmpcomm[1], logs.tmp2comm[1]]);

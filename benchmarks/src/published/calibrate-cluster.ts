@@ -8,13 +8,13 @@ export interface FreeParameter {
   readonly name: string;
   readonly unit: string;
   /**
-   * `positive`: above 0; the fit uses the logarithm. `if-shown`: fitted without a logarithm, and set to 0 unless the
-   * fitted value is at least √2 standard errors above 0.
+   * How the fit treats the parameter. `positive`: the value is above 0, and the fit uses its logarithm. `if-shown`: the
+   * fit uses the value itself, and sets a value less than √2 standard errors above 0 to 0.
    */
   readonly range: "positive" | "if-shown";
   /**
-   * Whether the cells can separate the parameter from other parameters. Absent: true if a change of the parameter
-   * changes a prediction.
+   * Returns whether the effect of the parameter on these cells differs from the effects of other parameters. Absent:
+   * the parameter is fitted if a change of the parameter changes a prediction.
    */
   readonly isKnownBy?: (cells: readonly Cell[]) => boolean;
   readonly read: (cluster: Cluster) => number;
@@ -59,8 +59,8 @@ const ofNetwork = (
 });
 
 /**
- * Returns the parameter for the growth of the ring's cost per doubling of nodes. Only cells with two different numbers
- * of nodes over the network can separate the growth from the base cost.
+ * Returns the parameter for the relative growth of the ring's cost per doubling of nodes. The growth can be separated
+ * from the cost itself only by cells with two different numbers of nodes that use the network.
  */
 const growthOf = (network: Network): FreeParameter => ({
   ...ofNetwork(network, "ringGrowthPerDoubling", "growth of the ring per doubling of nodes", "share", "if-shown"),
@@ -72,20 +72,24 @@ const growthOf = (network: Network): FreeParameter => ({
     ).size > 1,
 });
 
-/** Group of parameters, and the rows to fit them to after the previous groups. */
+/**
+ * Calibration stage: the parameters to fit, and the methods whose measurements the fit uses. Parameters of earlier
+ * stages keep their fitted values.
+ */
 export interface Stage {
   readonly title: string;
   readonly methods: readonly Method[];
   readonly parameters: readonly FreeParameter[];
   /**
-   * Whether to try each parameter over a factor of 16 before the fit. ByteScheduler's plans change in jumps, so a fit
-   * that starts far from the optimum stops at a jump. Default: false.
+   * Whether to scan each parameter over a factor of 16 before the fit. ByteScheduler's plans change abruptly with a
+   * parameter, so a fit that starts far from the optimum stops at such a change. Default: false.
    */
   readonly scanned?: boolean;
 }
 
 /**
- * Stages of the calibration: 9 to 11 parameters of all-reduces, then 2 of ByteScheduler, then 4 of parameter servers.
+ * Calibration stages in order. They fit 9 to 11 parameters of all-reduces, then 2 of ByteScheduler, then 4 of parameter
+ * servers.
  */
 export const stages: readonly Stage[] = [
   {
@@ -120,9 +124,9 @@ export const stages: readonly Stage[] = [
 ];
 
 /**
- * Start values of fits: line rates of data sheets (PCIe 3.0 through a shared switch, 10 and 100 Gbit/s), and orders of
- * magnitude. The ring rate of 100 Gbit/s InfiniBand is 0, because it is faster than a node's PCIe lanes and so cannot
- * be measured.
+ * Start values of fits: bandwidths of data sheets (PCIe 3.0 through a shared switch, 10 and 100 Gbit/s), and orders of
+ * magnitude. For 100 Gbit/s InfiniBand, the ring's seconds per byte are 0, because the network is faster than a node's
+ * PCIe lanes and so cannot be measured.
  */
 export const nominalCluster: Cluster = {
   nodeSecondsPerByte: 2e-10,
@@ -154,13 +158,15 @@ const withValues = (cluster: Cluster, parameters: readonly FreeParameter[], fitt
     cluster,
   );
 
-/** Returns the key of the values that a prediction depends on. Within one node the network has no influence. */
+/**
+ * Returns a key of the cell's properties that its prediction depends on. Within one node the network has no influence.
+ */
 const keyOf = ({ model, method, network, worldSize }: Cell): string =>
   [model, method, worldSize, ...(worldSize > 4 ? [network] : [])].join(" ");
 
 /**
- * Returns (predicted − measured) / measured of each cell. Cells that differ only by an unused network are predicted
- * once.
+ * Returns the relative error (predicted − measured) / measured of each cell. Cells that differ only by an unused
+ * network are predicted once.
  */
 const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readonly number[] => {
   const predicted = new Map<string, number>();
@@ -195,7 +201,7 @@ export interface FoundParameter {
 export interface Calibration {
   readonly cluster: Cluster;
   readonly found: readonly FoundParameter[];
-  /** Standard deviation of the relative errors, by stage. */
+  /** Standard deviation of the relative errors of each stage. */
   readonly residuals: readonly number[];
 }
 

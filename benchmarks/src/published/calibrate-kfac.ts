@@ -20,7 +20,10 @@ export const publishedRun = (network: PublishedNetwork): KfacRun => {
   return { network, batchPerGpu, passesSeconds: forms.d.passes };
 };
 
-/** Returns the published exposed seconds of the factor exchange for each pipelining, without computing factors. */
+/**
+ * Returns the published exposed seconds of the factor exchange by pipelining method: the published total minus the time
+ * to compute factors.
+ */
 export const publishedFactorCommunication = (network: PublishedNetwork): Readonly<Record<Pipelining, number>> => {
   const { pipelining, forms } = spdKfacStages[network];
   const computing = forms.spd.factorCompute;
@@ -32,7 +35,7 @@ export const publishedFactorCommunication = (network: PublishedNetwork): Readonl
   };
 };
 
-/** Positive parameter of a cluster that the calibration fits by its logarithm. */
+/** Positive parameter of a cluster. The calibration fits the logarithm of the parameter. */
 export interface KfacParameter {
   readonly name: string;
   readonly unit: string;
@@ -141,9 +144,10 @@ export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibrated
 };
 
 /**
- * Fits, for a published network, the largest factor that every GPU inverts itself instead of receiving the inverse. The
- * fit minimizes squared errors in seconds of computing and exchanging inverses in the balanced form. Because the bound
- * is fitted to this network, it is no prediction for the network.
+ * Returns the bound that fits a published network best: the size of the largest factor that every GPU inverts itself,
+ * instead of receiving the inverse. The fit minimizes squared errors of the seconds for computing and exchanging
+ * inverses in the balanced form. Predictions with this bound are no test of the model, because the bound is fitted to
+ * the same network.
  */
 export const largestKeptAsPublished = (cluster: KfacCluster, network: PublishedNetwork): number => {
   const published = spdKfacStages[network].forms.spd;

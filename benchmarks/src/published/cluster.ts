@@ -15,8 +15,8 @@ export interface ClusterNetwork {
    */
   readonly ringSecondsPerByte: number;
   /**
-   * Relative increase of `ringSecondsPerByte` per doubling of nodes. `ringSecondsPerByte` itself is the value for two
-   * nodes.
+   * Relative increase of the network card's seconds per byte per doubling of nodes, starting from `ringSecondsPerByte`
+   * for two nodes.
    */
   readonly ringGrowthPerDoubling: number;
   /**
@@ -27,8 +27,8 @@ export interface ClusterNetwork {
 }
 
 /**
- * All fitted parameters of predictions for a cluster. Published figures (batch, samples per second on one GPU, model
- * sizes) are additional inputs.
+ * All fitted parameters of a cluster's performance model. Published figures (batch, samples per second on one GPU,
+ * model sizes) are additional inputs.
  */
 export interface Cluster {
   /** Seconds per byte through the slowest PCIe link of a ring within a node, in one direction. */
@@ -39,8 +39,8 @@ export interface Cluster {
   /** Fraction of an iteration on one GPU during which gradients become ready. */
   readonly backwardShare: number;
   /**
-   * Minimum seconds between two collectives of ByteScheduler, which ranks negotiate one by one: for ResNet-50, and for
-   * both BERTs. The reason for the difference is unknown.
+   * Minimum seconds between two collectives of ByteScheduler, because ranks negotiate each collective. `images` is for
+   * ResNet-50, `text` for both BERTs; the reason for the difference is unknown.
    */
   readonly negotiationSeconds: { readonly images: number; readonly text: number };
   /** Startup seconds to push one tensor to its server and pull it back. */
@@ -93,9 +93,10 @@ export const negotiatedModel = (
 };
 
 /**
- * Returns the cost model of parameter servers, one per node, for M bytes: a ring within the node, then the transfer to
- * the servers and back. Tensors are pipelined in pieces, so only the slower part counts. Each of S servers exchanges a
- * share M / S with S nodes in both directions, so the transfer takes 2 S · (M / S) · β = 2 M β for any number of nodes.
+ * Returns the cost model of parameter servers for M bytes, with one server per node. Gradients are reduced by a ring
+ * within the node, then sent to the servers and back. Tensors are pipelined in pieces, so only the slower of both parts
+ * counts. Each of S servers exchanges a share M / S with S nodes in both directions, so the transfer takes 2 S · (M /
+ * S) · β = 2 M β for any number of nodes.
  */
 export const serverModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinearCollectiveModel => {
   const within = ((2 * (gpusPerNode - 1)) / gpusPerNode) * withinNode(cluster, computing);

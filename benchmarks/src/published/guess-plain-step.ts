@@ -33,9 +33,9 @@ const plainFeatures = (network: NetworkName, batchPerGpu: number) => {
 };
 
 /**
- * Guesses the step without K-FAC for a network without published figures. Passes take a · layers + b · multiply-adds,
- * and the exchange takes a · tensors + b · bytes. The coefficients are solved from the two networks of the calibration.
- * The guess for the third published network has a large error.
+ * Estimates the step time without K-FAC for a network without published times. Forward and backward pass take a ·
+ * layers + b · multiply-adds, and the exchange takes a · tensors + b · bytes. The coefficients are solved from the two
+ * networks of the calibration. The estimate for the third published network has a large error.
  */
 export const guessPlainStep = (network: NetworkName, batchPerGpu: number): PlainStep => {
   const own = plainFeatures(network, batchPerGpu);

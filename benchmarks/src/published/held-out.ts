@@ -23,8 +23,8 @@ const columns: readonly Fold[] = networks.flatMap((network) =>
 );
 
 /**
- * Sets of cells to hold out: a column; the three columns of one node, which measure the same thing; a model; both BERTs
- * of a network, so that only ResNet-50 remains to determine the network's cost; and all cells of 16 GPUs, to test an
+ * Sets of cells to hold out: each column; the three columns of one node, which repeat the same measurement; each model;
+ * both BERTs on one network, so that only ResNet-50 determines the network's cost; and all cells of 16 GPUs, to test an
  * extrapolation by a factor of two.
  */
 export const folds: readonly Fold[] = [

@@ -11,20 +11,23 @@ export interface HierMoeSetting {
   readonly numRanks: number;
 }
 
-/** Predicted speed-ups over a plain all-to-all. */
+/** Predicted speed-ups of hierarchical token exchanges over a plain all-to-all. */
 export interface PredictedSpeedups extends HierMoeSetting {
   /**
-   * Speed-up with a step between nodes and a step within a node. On one node: a flat exchange that sends each token
-   * once.
+   * Speed-up of a hierarchical exchange with two steps, between nodes and within a node. On one node there is only one
+   * step, which sends each token once to a rank.
    */
   readonly twoSteps: number;
   /** Speed-up with the best number of steps. */
   readonly bestDepth: number;
-  /** Best number of steps in the paper's numbering: 1 is flat, 2 is between and within nodes. */
+  /**
+   * Number of steps with the largest speed-up, in the paper's numbering: 1 is a direct exchange, 2 is between and
+   * within nodes.
+   */
   readonly depth: number;
   /**
-   * Speed-up with experts moved between ranks. Not from a model: `bestDepth` times the mean published gain of moving
-   * experts.
+   * Speed-up if experts are also moved between ranks. This speed-up is not modeled, but is `bestDepth` times the mean
+   * published gain of moving experts.
    */
   readonly experts: number;
 }
@@ -33,8 +36,8 @@ export interface PredictedSpeedups extends HierMoeSetting {
 const leavingShare = (numNodes: number): number => (numNodes - 1) / numNodes;
 
 /**
- * Converts a fit on four nodes to fewer nodes. The time is assumed proportional to the bytes that leave the node,
- * because the paper has only the fit on four nodes.
+ * Converts a linear cost fitted on four nodes to fewer nodes. The paper has only the fit on four nodes, so the cost per
+ * byte is assumed to be proportional to the share of bytes that leave the node.
  */
 const onNodes = ({ startupSeconds, secondsPerByte }: ExchangeLine, numNodes: number): ExchangeLine => ({
   startupSeconds,
@@ -42,9 +45,10 @@ const onNodes = ({ startupSeconds, secondsPerByte }: ExchangeLine, numNodes: num
 });
 
 /**
- * Returns the links between ranks that fill complete nodes of the published cluster.
+ * Returns the levels of links between ranks that fill complete nodes of the published cluster.
  *
- * @param innerDelaySeconds extra time of the step within nodes over its fit, if a step between nodes precedes it.
+ * @param innerDelaySeconds Extra time of the step within nodes after a step between nodes, in addition to its fitted
+ * time.
  */
 const levelsOf = (numRanks: number, innerDelaySeconds: number): ExchangeLevels => {
   const { gpusPerNode, flat, levels } = hierMoeTestbed;
@@ -65,7 +69,10 @@ const meanGainOfMoving = (): number =>
   hierMoeSpeedups.reduce((product, { experts, bestDepth }) => product * (experts / bestDepth), 1) **
   (1 / hierMoeSpeedups.length);
 
-/** Returns seconds of a plain all-to-all and of all-to-alls by number of steps, for simulated uniform routing. */
+/**
+ * Returns the seconds of a plain all-to-all, of hierarchical exchanges in two steps, and of the fastest hierarchical
+ * exchange with its number of steps, for simulated uniform routing.
+ */
 const allToAlls = ({ expertsPerToken, numExperts, numRanks }: HierMoeSetting, innerDelaySeconds: number) => {
   const levels = levelsOf(numRanks, innerDelaySeconds);
   const { bytesPerToken, tokensPerRank } = hierMoeTokens;
@@ -88,10 +95,10 @@ const allToAlls = ({ expertsPerToken, numExperts, numRanks }: HierMoeSetting, in
 };
 
 /**
- * Fits the extra time of the step within nodes after a step between nodes, compared with the step alone. The fit uses
- * published speed-ups in two steps on several nodes and minimizes squared relative errors of seconds. Without the extra
- * time the predictions are 18 to 30 % too fast. The fits match three steps, and the paper does not explain the
- * difference.
+ * Fits the extra time that the step within nodes takes after a step between nodes, compared with the step alone. Uses
+ * the published speed-ups of exchanges in two steps on several nodes, and minimizes squared relative errors of seconds.
+ * Without the extra time the predictions are 18 to 30 % too fast. Exchanges in three steps match their fits without
+ * extra time, and the paper does not explain the difference.
  *
  * @returns seconds, 0 or more.
  */
@@ -111,11 +118,12 @@ export const fitInnerDelay = (rows: readonly HierMoeSpeedups[] = hierMoeSpeedups
 };
 
 /**
- * Predicts speed-ups over a plain all-to-all for exchanges of tokens in levels, on the published cluster with simulated
- * uniform routing of all ranks' tokens. The additional gain of moving experts depends on the routing, which was not
- * published.
+ * Predicts the speed-ups of hierarchical token exchanges over a plain all-to-all, on the published cluster. The routing
+ * of all ranks' tokens is simulated as uniform. The additional gain of moving experts depends on the routing, which was
+ * not published.
  *
- * @param setting has ranks that fill complete nodes of 8. @param innerDelaySeconds as `fitInnerDelay` returns it.
+ * @param setting Setting whose ranks fill complete nodes of 8 GPUs.
+ * @param innerDelaySeconds Result of `fitInnerDelay`.
  *
  * Source: the time model and fits of arXiv 2508.09591 (HierMoE).
  */
@@ -133,7 +141,10 @@ export const predictHierMoeSpeedups = (
   };
 };
 
-/** Settings of the published table that our fixture omits, so that they are predicted before the comparison. */
+/**
+ * Settings of the published table whose results our fixture does not contain. Their speed-ups are predicted before they
+ * are compared with the table.
+ */
 const unseenHierMoeSettings: readonly HierMoeSetting[] = [
   { expertsPerToken: 10, numExperts: 128, numRanks: 32 },
   { expertsPerToken: 8, numExperts: 256, numRanks: 32 },

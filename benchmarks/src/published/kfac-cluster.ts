@@ -21,9 +21,12 @@ import {
 import type { BucketPlan } from "@skein/tensor-core";
 import { type ConvolutionLayer, convolutionLayers, inputRows, type NetworkName } from "./convolution-layers.ts";
 
-/** All fitted parameters of predictions for K-FAC's stages. */
+/** All fitted parameters of the K-FAC stage-time model. */
 export interface KfacCluster {
-  /** Seconds per row of `a` or `g` on one GPU, in addition to the row's multiply-adds at peak rate. */
+  /**
+   * Seconds per row of the factor's inputs (`a` or `g`) on one GPU, in addition to the time of the row's multiply-adds
+   * at peak rate.
+   */
   readonly secondsPerFactorRow: number;
   /** Startup seconds of one factor: time to extract patches and to launch kernels. */
   readonly factorStartSeconds: number;
@@ -67,9 +70,15 @@ export const factorSeconds = (
   size: number,
 ): number => factorStartSeconds + rows * (secondsPerFactorRow + size ** 2 / peakMultiplyAddsPerSecond);
 const bytesPerElement = 4;
-/** Share of the forward pass in compute time: the forward pass has one product per weight, the backward pass two. */
+/**
+ * Share of the forward pass in the compute time of both passes: the forward pass has one matrix product per weight, the
+ * backward pass two.
+ */
 const forwardShare = 1 / 3;
-/** Maximum bytes of factors merged into one message without a cost model. Source: the default of Horovod. */
+/**
+ * Maximum size of a message of merged factors in bytes, for the pipelining method without a cost model. Source: the
+ * default of Horovod.
+ */
 const thresholdBytes = mebibytes(64);
 
 const allReduceModel = ({ allReduceStartSeconds, linkSecondsPerByte }: KfacCluster): LinearCollectiveModel => ({
@@ -149,7 +158,10 @@ const mergedUpTo = ({ tensors }: GradientProfile, bytes: number): BucketPlan => 
 export const pipelinings = ["naive", "layerWise", "threshold", "optimal"] as const;
 export type Pipelining = (typeof pipelinings)[number];
 
-/** Returns the bucket plan for each method of overlapping the exchange of factors with the forward pass. */
+/**
+ * Returns the bucket plan of each pipelining method. A pipelining method overlaps the exchange of factors with
+ * computation.
+ */
 const bucketPlans = (cluster: KfacCluster, options: StageOptions): Readonly<Record<Pipelining, BucketPlan>> => {
   const factors = computedFactors(options);
   const profile = factorProfile(factors);
@@ -165,9 +177,10 @@ const mapPipelinings = (of: (pipelining: Pipelining) => number): Readonly<Record
   Object.fromEntries(pipelinings.map((name) => [name, of(name)])) as Record<Pipelining, number>;
 
 /**
- * Returns the exposed seconds of exchanging factors after all factors are computed, including packing.
+ * Returns the exposed seconds of the factor exchange, including packing, after all factors are computed; by pipelining
+ * method.
  *
- * @param hiddenBehind as in `StageOptions`. Default: as in `stageOptionsOf`.
+ * @param hiddenBehind See `StageOptions`. Default: as in `stageOptionsOf`.
  */
 export const predictFactorCommunication = (
   cluster: KfacCluster,
@@ -185,8 +198,9 @@ export const predictFactorCommunication = (
 const pipeliningOf = { d: "naive", mpd: "naive", spd: "optimal" } as const;
 
 /**
- * Returns the balanced placement. A factor's inverse is computed on every rank or sent, either by the published rule,
- * which compares the times of both, or by the bound `largestKept`, above which inverses are sent.
+ * Returns the balanced placement, in which each factor is inverted either by every rank, or by one rank that sends the
+ * inverse. By the published rule, the choice depends on the times of both. If `largestKept` is given, inverses of
+ * larger factors are sent.
  */
 const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number | undefined): FormPlacement => ({
   placement: placeBalanced(layers, numRanks, {
@@ -203,10 +217,10 @@ const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number
 export type SecondOrderStages = Omit<KfacStages, "passes" | "gradientCommunication">;
 
 /**
- * Predicts the stages that K-FAC adds to a step, by form.
+ * Predicts the seconds of the stages that K-FAC adds to a step, for one form.
  *
- * @param largestKept for `spd`: number of rows of the largest factor that every GPU inverts itself. Default: by the
- * published rule.
+ * @param largestKept Only for `spd`: number of rows of the largest factor that every GPU inverts itself. Default: by
+ * the published rule.
  */
 export const predictForm = (
   cluster: KfacCluster,

@@ -1,8 +1,8 @@
 import type { PredictedCell } from "./calibrate-cluster.ts";
 
 /**
- * Minimum relative difference between two measurements that have an order. Three measurements on the same four GPUs
- * differ by up to 3 % for most methods.
+ * Minimum relative difference of two measurements whose order is compared with predictions. Smaller differences may be
+ * noise: three measurements on the same four GPUs differ by up to 3 % for most methods.
  */
 export const minDifference = 0.03;
 

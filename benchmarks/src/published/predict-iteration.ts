@@ -24,10 +24,10 @@ export interface Run {
 export const singleSeconds = (model: ModelName): number => singleGpu[model].batch / singleGpu[model].samplesPerSecond;
 
 /**
- * Returns the network that parameter servers used. For ResNet-50 and BERT-Large, the rows BSP-PS and WFBP-PS have the
- * same values over 100 Gbit/s Ethernet as over 10 Gbit/s, to 2 % in all eight pairs. They reach half the speed of
- * BERT-Base and ByteScheduler over the faster network. These rows are therefore treated as runs over the slower
- * network.
+ * Returns the network that a run with parameter servers is assumed to use. For ResNet-50 and BERT-Large, the published
+ * BSP-PS and WFBP-PS rates over 100 Gbit/s Ethernet are equal to those over 10 Gbit/s, to 2 % in all eight pairs.
+ * BERT-Base and ByteScheduler are twice as fast over the faster network. These BSP-PS and WFBP-PS rates are therefore
+ * treated as measured over 10 Gbit/s.
  */
 const serverNetworkOf = ({ model, method, network }: Run): Network =>
   network === "100GbE" && model !== "BERT-Base" && method !== "ByteScheduler-PS" ? "10GbE" : network;

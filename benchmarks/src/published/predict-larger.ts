@@ -9,15 +9,21 @@ export interface LargerPrediction extends Run {
   /** Samples per second predicted by the model alone. */
   readonly modelSamplesPerSecond: number;
   /**
-   * Samples per second predicted by the model and multiplied by measured / predicted of the same run at half the size.
-   * The factor covers effects that the model does not include.
+   * Samples per second predicted by the model, times a correction: measured / predicted of the same run on half as many
+   * GPUs. The correction covers effects that the model does not include.
    */
   readonly samplesPerSecond: number;
-  /** Samples per second without a model: the speed-up of the last measured doubling, applied again. */
+  /**
+   * Samples per second of the baseline without a model, which repeats the speed-up of the last measured doubling of
+   * GPUs.
+   */
   readonly repeatedSamplesPerSecond: number;
 }
 
-/** Returns samples per second if the last measured doubling of GPUs is repeated until `worldSize`. */
+/**
+ * Returns the samples per second of the baseline: each doubling of GPUs up to `worldSize` has the speed-up of the last
+ * measured doubling.
+ */
 const repeatedSamplesPerSecond = ({ model, method, network, worldSize }: Run): number => {
   const measured = cells
     .filter((cell) => cell.model === model && cell.method === method && cell.network === network)

@@ -2,7 +2,7 @@
 export const networks = ["10GbE", "100GbIB", "100GbE"] as const;
 export type Network = (typeof networks)[number];
 
-/** Numbers of GPUs in the measurements, on one, two and four nodes of 4 GPUs. */
+/** GPU counts of the measurements, on one, two and four nodes of 4 GPUs. */
 export const worldSizes = [4, 8, 16] as const;
 
 export const methods = [

@@ -49,8 +49,8 @@ export const simultaneousRows: readonly SimultaneousRow[] = [
 export const simultaneousModels: readonly Architecture[] = ["ResNet-152", "BERT-Base"];
 
 /**
- * Cost model of a ring of 16 ranks: the startup published for 10 Gbit/s Ethernet, and 2 · 15/16 of the bytes at 9.43
- * Gbit/s. No parameter is fitted.
+ * Cost model of a ring all-reduce over 16 ranks. The startup time is the one published for 10 Gbit/s Ethernet, and 2 ·
+ * 15/16 of the bytes are sent at 9.43 Gbit/s. No parameter is fitted.
  */
 const link: LinearCollectiveModel = {
   startupSeconds: publishedLinks.find(({ network, worldSize }) => network === "10 Gbit/s Ethernet" && worldSize === 16)!
@@ -61,7 +61,10 @@ const link: LinearCollectiveModel = {
 const profileWithin = (model: Architecture, computeSeconds: number): GradientProfile =>
   profileOf(model, (2 / 3) * computeSeconds, computeSeconds / 3);
 
-/** Predicts the exposed communication of WFBP and MG-WFBP, with two thirds of the compute time in the backward pass. */
+/**
+ * Predicts the exposed communication of WFBP and MG-WFBP. The backward pass is assumed to take two thirds of the
+ * compute time.
+ */
 export const predictInTurn = (model: Architecture, computeSeconds: number): Omit<Exposed, "simultaneous"> => {
   const profile = profileWithin(model, computeSeconds);
   return {

@@ -14,7 +14,7 @@ export interface LogAxisOptions {
   /** Smallest value of the axis, and in `to` the largest. */
   readonly from: number;
   readonly to: number;
-  /** Pixels of `from` and `to`. The second pixel is smaller on an axis that points up. */
+  /** Pixel positions of `from` and `to`. The second position is smaller on an axis that points up. */
   readonly pixels: readonly [number, number];
   /** Base of the ticks, which are powers of the base. */
   readonly base: number;

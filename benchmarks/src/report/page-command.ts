@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import type { RangePlot } from "./range-plot.ts";
 import { plotWriter } from "./write-plots.ts";
 
-/** Facts about the creation of a page, which the page shows. */
+/** Metadata of a page that the page shows, and a function that writes its plots. */
 export interface PageFacts {
   readonly date: string;
   readonly command: string;
@@ -17,7 +17,7 @@ export interface PageFacts {
 export interface PageCommand<Results> {
   /** Name of the command after `pnpm bench`, and the end of the page's file name after the date. */
   readonly name: string;
-  /** One line that describes the command. */
+  /** One-line description of the command. */
   readonly purpose: string;
   readonly findResults: () => Results;
   readonly format: (results: Results, facts: PageFacts) => string;

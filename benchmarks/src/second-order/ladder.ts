@@ -26,18 +26,24 @@ export interface Rung {
   readonly runs: readonly LadderRun[];
   /** Quality over the finished seeds. */
   readonly quality: Quality | undefined;
-  /** Result of the rung. Also `missed` if the first seed is so far from the target that the other seeds are skipped. */
+  /**
+   * Result of the rung. `missed` includes rungs whose first seed is so far from the target that the other seeds are
+   * skipped.
+   */
   readonly standing: "reached" | "missed" | "not run";
 }
 
-/** Returns the distance from a quality to the target, in the target's unit; negative if the quality is better. */
+/**
+ * Returns the difference between the mean quality and the target, in the target's unit; negative if the quality is
+ * better.
+ */
 const shortBy = ({ target }: Task, { mean }: Pick<Quality, "mean">): number =>
   target.unit === "%" ? target.value - mean : mean - target.value;
 
 const lackOf = (task: Task, method: Method, quick: boolean): string =>
   `its setting has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${task.name}/${method.name}`;
 
-/** Evaluates a rung by all its seeds, or by the first seed alone if that seed misses the target by far. */
+/** Evaluates a rung with all its seeds; with only the first seed if that seed misses the target by a wide margin. */
 const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
   const outcomes = runs.map((run) => own(run)?.outcome);
   const { steps } = runs[0]!;

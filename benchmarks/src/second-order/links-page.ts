@@ -34,7 +34,7 @@ const header = [
   "note",
 ];
 
-/** Timed and traced run of a form on one network, number of ranks and model. */
+/** Timed run of a K-FAC form on one network, number of ranks and model, and the traced run if the form has one. */
 interface FormRuns {
   readonly timed: LinksRun;
   readonly traced: LinksRun | undefined;

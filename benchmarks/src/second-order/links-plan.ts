@@ -92,7 +92,10 @@ export const linksModels: readonly LinksModel[] = [
   },
 ];
 
-/** Networks to emulate: one on which sharing second-order work should pay, and one ten times slower. */
+/**
+ * Networks to emulate: one that should be fast enough for sharing second-order work to pay off, and one ten times
+ * slower.
+ */
 const linksNetworks = networks.filter(({ name }) => name === "10-gbps" || name === "1-gbps");
 const numbersOfRanks: readonly number[] = [2, 4];
 const lengths = { steps: 15, warmUpSteps: 3 } as const;

@@ -50,7 +50,10 @@ const standingsOf = (climbs: readonly Climb[], secondsOf: StepSecondsOf): Standi
   }));
 };
 
-/** Whether a climb may continue: it has not reached the target, and the longest run length has not been tried. */
+/**
+ * Whether more rungs remain to run: the method has not reached the target, and the longest run length has not been
+ * tried.
+ */
 const isUnfinished = ({ rungs, reached, task }: Climb): boolean =>
   reached === undefined && (rungs.at(-1)?.standing !== "missed" || rungs.at(-1)?.steps !== task.horizons.at(-1));
 

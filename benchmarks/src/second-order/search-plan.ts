@@ -63,8 +63,8 @@ const gridOf = (task: Task, method: Method, quick: boolean): SearchRun[] =>
     );
 
 /**
- * Returns further rates to try: one on each side of the best rate, or two beyond the edge if the best rate is the
- * lowest or highest of the first tries.
+ * Returns further learning rates to try: one on each side of the best rate. If the best rate is the lowest or highest
+ * of the first tries, returns two rates beyond that rate.
  */
 const around = (peak: number, middle: number): readonly number[] => {
   const between = Math.sqrt(3);

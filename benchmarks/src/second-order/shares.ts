@@ -3,7 +3,7 @@ import type { Stage } from "./stages.ts";
 
 type StageSeconds = NonNullable<Figures["stageSeconds"]>;
 
-/** Columns of stages: a title, and the stages whose times the column sums. */
+/** Columns of the stage table: a title, and the stages whose times are added for the column. */
 export const stageColumns: readonly (readonly [title: string, ...stages: readonly Stage[]])[] = [
   ["both passes", "passes"],
   ["statistics", "factors"],

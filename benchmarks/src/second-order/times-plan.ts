@@ -74,7 +74,7 @@ export const timedMethods: readonly TimedMethod[] = [
   ...blockings,
 ];
 
-/** Numbers of ranks, on two cores: one rank has a core for itself, four ranks share both cores. */
+/** Rank counts on two cores: one rank has a core for itself, four ranks share both cores. */
 export const numbersOfRanks: readonly number[] = [1, 4];
 
 /** Number of steps from one refresh to the next. */

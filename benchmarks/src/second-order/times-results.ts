@@ -68,13 +68,13 @@ export type Standing = "held" | "missed" | "open";
 export const standingOf = ({ run, ratio }: ComparedRun): Standing =>
   run.method.most === undefined || ratio === undefined ? "open" : ratio.value <= run.method.most ? "held" : "missed";
 
-/** Results of a method over all tasks and numbers of ranks. */
+/** Results of a method over all tasks and rank counts. */
 export interface OverPlaces {
   readonly method: TimedMethod;
   readonly comparedRuns: readonly ComparedRun[];
   /**
-   * Median, minimum and maximum of the step time ratios over tasks and numbers of ranks. Repeated measurements of one
-   * ratio vary much less than this range.
+   * Median of the step-time ratios over tasks and rank counts; `least` and `greatest` are the minimum and maximum.
+   * Repeated measurements of one ratio vary much less than this range.
    */
   readonly middle: number;
   readonly least: number;

@@ -10,11 +10,11 @@ export interface EmulatedNetwork {
   /** Number of measured steps after warm-up. Fewer if a step takes seconds, because noise is then small. */
   readonly countedSteps: number;
   /**
-   * Numbers of ranks to run. With two ranks, each has a separate core for communication; with four and eight ranks it
+   * Rank counts to run. With two ranks, each rank has a separate core for communication; with four or eight ranks it
    * does not.
    */
   readonly ranks: readonly number[];
-  /** Numbers of ranks that claims depend on, limited by the cores of the available machines. */
+  /** Rank counts that claims depend on, limited by the cores of the available machines. */
   readonly coreRanks: readonly number[];
   /** Expected seconds of a run with up to four ranks on four cores, used only to estimate how long a study takes. */
   readonly expectedSeconds: number;
@@ -55,7 +55,7 @@ export const networks: readonly EmulatedNetwork[] = [
 
 /** Latency of a loopback message in addition to the emulated latency (docs/network-emulation.md). */
 const ownLatencySeconds = 150e-6;
-/** Seconds per byte of a reduction, at 29 GB/s as `skein-train links` measures on this kind of machine. */
+/** Seconds per byte of adding received values, at 29 GB/s as `skein-train links` measures on this kind of machine. */
 const reduceSecondsPerByte = 1 / 29e9;
 
 /**
@@ -69,8 +69,8 @@ export const networkJob = ({ bytesPerSecond, latencySeconds }: EmulatedNetwork):
 });
 
 /**
- * Returns the link file for choosing algorithms, as a measurement of these links would produce it, but identical in
- * every run.
+ * Returns the text of a link file, from which a run chooses its all-reduce algorithms. The values are those that a
+ * measurement of the emulated links would give, but identical in every run.
  */
 export const linkFileOf = ({ title, bytesPerSecond, latencySeconds }: EmulatedNetwork, ranks: number): string => {
   const messageBytes = [64, 65_536, 4_194_304];

@@ -1,7 +1,8 @@
 import type { JobFile } from "../studies/job-file.ts";
 
 /**
- * Method to exchange gradients, in job-file options: when gradients are sent, in which messages, and how compressed.
+ * Method to exchange gradients, described by job-file options: when gradients are sent, how they are grouped into
+ * messages, and how they are compressed.
  */
 export interface Method {
   readonly name: string;
@@ -13,7 +14,7 @@ export interface Method {
   readonly job: JobFile;
   /** Number of first steps excluded from medians, for methods that choose a plan in these steps. */
   readonly warmUpSteps?: number;
-  /** Numbers of ranks to run the method with. Default: all. */
+  /** Rank counts to run the method with. Default: all. */
   readonly ranks?: readonly number[];
 }
 
@@ -48,7 +49,7 @@ const compressed: readonly string[] = [
   "acp-sgd",
 ];
 
-/** Settings that are run with all numbers of ranks; other settings run with four ranks only. */
+/** Settings that are run with all rank counts; other settings run with four ranks only. */
 const ofAllSizes = new Set(["top-k", "g-top-k", "agoq", "power-sgd", "acp-sgd"]);
 
 /** All methods of this study. A key or kind that the trainer does not know becomes a row with its error. */

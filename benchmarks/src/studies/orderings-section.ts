@@ -12,7 +12,7 @@ export interface Ordering {
   /** Names of the methods that the claim compares. */
   readonly faster: string;
   readonly slower: string;
-  /** Present if the claim is only that the method is not slower, so that equal times support it. */
+  /** Present if the paper claims only that the method is not slower. Equal times then support the claim. */
   readonly orEven?: true;
 }
 
@@ -33,20 +33,20 @@ export interface JudgedRuns<Placed extends PlacedRun> {
   readonly isClaimed?: (run: Placed) => boolean;
 }
 
-/** Rule for when an ordering holds, as text of a page. */
+/** Text for pages that states when an ordering holds. */
 export const orderingRule =
   "An ordering holds where the first is faster by more than 3 % and by more than both medians\nwaver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is.";
 
 /**
- * Relative difference up to which times count as equal. If the sum of both runs' relative deviations is larger, that
- * sum applies instead.
+ * Minimum relative difference of times that are not considered equal. If the relative deviations of both runs add up to
+ * more, their sum is used instead.
  */
 const minDifference = 0.03;
 
 type Verdict = "holds" | "even" | "does not";
 
 interface Comparison {
-  /** Whether the comparison counts for claims, because both methods do. */
+  /** Whether claims depend on the comparison. True if claims depend on the runs of both methods. */
   readonly counts: boolean;
   /** Median time of the method claimed to be slower / median time of the method claimed to be faster. */
   readonly ratio: number;
@@ -71,8 +71,8 @@ const compare = (counts: boolean, faster: Outcome | undefined, slower: Outcome |
 const marks: Readonly<Record<Verdict, string>> = { holds: "", even: " =", "does not": " ✗" };
 
 /**
- * An ordering with its comparisons: `places` contains all comparisons by network and number of ranks, `counted`
- * contains the comparisons that count for claims.
+ * An ordering with its comparisons. `places` lists the comparisons by network and number of ranks; `counted` lists the
+ * comparisons on which claims depend.
  */
 interface Measured {
   readonly ordering: Ordering;

@@ -15,7 +15,7 @@ export interface Figures {
   readonly testLoss: number;
   /** Fraction of correct answers, 0 to 1; classifiers only. */
   readonly testAccuracy?: number;
-  /** Bits per byte; language models of bytes only. */
+  /** Bits per byte. Only for byte-level language models. */
   readonly bitsPerByte?: number;
   readonly steps: number;
   readonly batch: number;

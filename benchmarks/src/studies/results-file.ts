@@ -57,8 +57,8 @@ export const takesOf = (results: Results, run: Run): readonly Result[] =>
   results.get(keyOf({ name: run.name, definition: definitionOf(run) })) ?? [];
 
 /**
- * Combines the times of several takes. The median is the median of medians. The deviation is the larger of the median
- * deviation within a take and half the range of the medians.
+ * Combines the step times of several takes. The result's median is the median of the takes' medians. Its deviation is
+ * the median deviation within a take, or half the range of the medians if that is larger.
  */
 const together = (summaries: readonly Summary[]): Summary => {
   const medians = summaries.map((summary) => summary.median);

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 
-/** Returns the command that starts an app of this repository. `vitest.config.ts` explains the flag. */
+/** Returns the command that starts an app of this repository. `vitest.config.ts` explains Node's flag. */
 export const programOf = (app: "trainer" | "profiler"): readonly string[] => [
   process.execPath,
   "--no-memory-protection-keys",

@@ -23,8 +23,8 @@ export interface Run {
   /** Time limit in minutes, after which the run is stopped. */
   readonly minutes: number;
   /**
-   * Expected seconds, and a name prefix. If runs whose names have this prefix were measured, their times replace the
-   * expectation.
+   * Expected duration in seconds. `prefix` selects similar runs by name; if such runs were measured, their durations
+   * replace the expected duration.
    */
   readonly expected: { readonly seconds: number; readonly prefix: string };
   /** Reason why the run cannot start yet, and the command to run first. Absent: the run can start. */

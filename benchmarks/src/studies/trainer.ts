@@ -24,7 +24,7 @@ interface TrainerSummary {
   readonly checkpoint?: string;
 }
 
-/** Manifest of a checkpoint, reduced to the K-FAC form that the trainer planned. */
+/** Part of a checkpoint's manifest that contains the K-FAC form that the trainer planned. */
 interface PlannedManifest {
   readonly plan?: { readonly curvature?: { readonly form: { readonly kind: string; readonly fraction?: number } } };
 }
@@ -36,7 +36,10 @@ interface StepLine {
   readonly exposedSeconds?: number;
 }
 
-/** Shortens an error message for a table cell: selects lines by `pick`, without lines of stack traces. */
+/**
+ * Shortens an error message for a table cell. Drops the lines of stack traces, then keeps the lines that `pick`
+ * returns.
+ */
 const brief = (text: string, pick: (lines: readonly string[]) => readonly string[]): string => {
   const picked = pick(text.split("\n").filter((line) => /^\S/.test(line)));
   const line = picked.length === 0 ? "it said nothing" : picked.join("; then ").replaceAll("|", "\\|");

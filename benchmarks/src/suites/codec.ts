@@ -13,7 +13,7 @@ import { makeRow, type Row } from "../report/row.ts";
 const rounds = 5;
 const zstd = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const peer = "zstd level 1";
-/** Lengths in bytes: one frame's payload, and two sizes above the caches of one core. */
+/** Lengths of the benchmark's data in bytes: one frame's payload, and two sizes above the cache sizes of one core. */
 const lengths = [65_536, 1_048_576, 16_777_216];
 /** Standard deviations of the test values, in the range of gradients and parameters. */
 const deviations = [1e-4, 0.01, 1];
@@ -46,7 +46,7 @@ const requireEqual = (what: string, restored: Uint8Array, original: Uint8Array):
     throw new Error(`${what} does not restore ${original.byteLength} bytes`);
 };
 
-/** Measures the GB/s of each function over `byteLength` bytes; the functions take turns. */
+/** Measures the throughput of each function over `byteLength` bytes in GB/s. The functions take turns. */
 const rates = async (calls: readonly (() => unknown)[], byteLength: number): Promise<Summary[]> => {
   const samples = calls.map((): number[] => []);
   for (let round = 0; round < rounds; round++) {
@@ -64,8 +64,8 @@ const label = (bytes: number): string => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} 
 
 /**
  * Compares the lossless codec with zstd at level 1 on normally distributed floats, by compressed size and by speed on
- * one thread. Also compares the checksum of frames with a plain loop. Skein's functions work in WebAssembly memory, as
- * companions use them.
+ * one thread. Also compares the checksum of frames with a plain loop. Skein's functions work in shared WebAssembly
+ * memory, as in the threads that handle a rank's communication.
  */
 export const benchCodec = async (): Promise<Row[]> => {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 65_536, shared: true });

@@ -54,13 +54,13 @@ export const benchOnGpu = async (name: string, folder: string, versions: Record<
   }));
 };
 
-/** Output line of a kernel bench with `--json`. */
+/** Output line of a kernel benchmark that runs with `--json`. */
 interface KernelLine {
   readonly name: string;
   readonly seconds: number;
   readonly flops: number;
   readonly bytes: number;
-  /** Achieved share of the ceiling that limits the kernel, 0 to 1. */
+  /** Throughput divided by the ceiling that limits the kernel, 0 to 1. */
   readonly share: number;
   readonly ceiling: "flops" | "copy";
   readonly ceilingPerSecond: number;
@@ -69,18 +69,21 @@ interface KernelLine {
 /** Required minimum shares of the measured ceiling on a real GPU. */
 const targets: Readonly<Record<KernelLine["ceiling"], number>> = { flops: 0.6, copy: 0.75 };
 
-/** Returns the benches that compare kernels with their ceiling; other benches measure something else. */
+/**
+ * Returns the paths of the benchmarks that compare kernels with a throughput ceiling. Benchmarks of other quantities
+ * are omitted.
+ */
 const benchFiles = (): string[] =>
   globSync(fileURLToPath(new URL("../../../packages/gpu-kernels/bench/*.bench.ts", import.meta.url)))
     .filter((file) => readFileSync(file, "utf8").includes("benchKernels("))
     .sort();
 
-/** Families of kernels that have a bench. */
+/** Names of the kernel families that have a benchmark. */
 export const kernelFamilies: readonly string[] = benchFiles().map((file) => basename(file, ".bench.ts"));
 
 /**
- * Benchmarks every kernel of a family in Node, compared with the rates of plain copy and multiply-add kernels on the
- * same adapter. Each result is checked against a CPU result before timing.
+ * Benchmarks every kernel of a family in Node, compared with the throughput of plain copy and multiply-add kernels on
+ * the same adapter. Each result is checked against a CPU result before timing.
  */
 export const benchKernelFamily = async (family: string, versions: Record<string, string>): Promise<Row[]> => {
   const adapter = await findAdapter();

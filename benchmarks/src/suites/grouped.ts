@@ -6,7 +6,7 @@ import { makeRow, type Row } from "../report/row.ts";
 
 const rounds = 7;
 const peer = "one matmul of as many flops";
-/** Required minimum speed relative to a single product, for even loads. */
+/** Required minimum speed of the grouped product relative to a single product, for equally loaded groups. */
 const target = 0.8;
 
 /** Sizes of an expert feed-forward layer: number of groups, number of rows over all groups, input and output width. */
@@ -24,7 +24,7 @@ const sizes: readonly Sizes[] = [
   { groups: 64, rows: 4096, inner: 256, columns: 512 },
 ];
 
-/** Relative number of rows per group. */
+/** Relative number of rows of each group, by name of the distribution. */
 const loads: Readonly<Record<string, (group: number) => number>> = {
   even: () => 1,
   // The first of eight groups has about a third of all rows.
@@ -50,8 +50,8 @@ const filled = (shape: readonly number[]): NdArray => {
 type Product = (x: Tensor, w: Tensor, counts: Tensor) => Tensor;
 
 /**
- * Measures milliseconds of the grouped and the single product, which take turns. `withGradients`: forward and both
- * gradients instead of forward only.
+ * Measures the milliseconds of the grouped product and of the single product, which take turns. `withGradients`:
+ * measures forward and both gradients instead of forward only.
  */
 const timesOf = async (
   backend: Backend,

@@ -15,7 +15,7 @@ export interface Field {
   readonly peers: readonly string[];
   /** Starts a contestant, or returns the reason why the contestant is missing. */
   readonly start: (name: string) => Startable | Promise<Startable>;
-  /** Required minimum ratios, by problem and peer. */
+  /** Required minimum ratios of Skein's speed to a peer's, by problem and peer. */
   readonly targets: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 

@@ -3,7 +3,7 @@
 export const modelNames = ["cnn", "mlp"] as const;
 export type ModelName = (typeof modelNames)[number];
 
-/** Compression of the gradients exchanged by ranks: none, or only the largest entries, with error feedback. */
+/** Names of the gradient compressions: no compression, or only the largest entries, with error feedback. */
 export const compressionNames = ["none", "top-k"] as const;
 export type CompressionName = (typeof compressionNames)[number];
 

@@ -17,7 +17,7 @@ import {
   trace,
 } from "@skein/tensor-core";
 
-/** A function that runs one kernel, and the shapes of its arguments. */
+/** A function that runs one kernel, and the shapes of the function's arguments. */
 interface GridRow {
   readonly fn: (...args: Tensor[]) => Tensor;
   readonly shapes: readonly Shape[];
@@ -65,7 +65,10 @@ const grid: readonly GridRow[] = [
 
 const repeats = 7;
 
-/** Returns the operator and the work of the only kernel in a prepared graph of the grid. */
+/**
+ * Returns the operator and the amount of work (flops, bytes) of a graph from the grid, which has a single kernel after
+ * preparation.
+ */
 const workOf = (graph: Graph): Omit<KernelSample, "seconds"> => {
   const node = graph.nodes.findLast(({ op }) => op !== "input")!;
   return { operator: node.op, ...nodeWork(graph, node) };

@@ -13,11 +13,15 @@ export interface RanJob {
   readonly job: Pick<ProfiledJob, "facts" | "groups">;
   /** Measured steps by round. Each round is a separate run of the job. */
   readonly rounds: readonly (readonly WorldStep[])[];
-  /** Step of the job, priced on the hardware for which the running costs are fitted. */
+  /**
+   * Step of the job, with the predicted time of each operation on the hardware for which the running costs are fitted.
+   */
   readonly program: StepProgram;
 }
 
-/** Running costs fitted to the steps of several jobs, with the prediction errors for these jobs. */
+/**
+ * Running costs fitted to the measured steps of several jobs, and the measured and predicted step times of these jobs.
+ */
 export interface FittedRunningCosts {
   readonly running: RunningCosts;
   /** Measured and predicted step of each job, in the order of the jobs. */
@@ -104,15 +108,16 @@ const lineThrough = (points: readonly (readonly [x: number, y: number])[]): read
 type OverlapCosts = Required<Pick<RunningCosts, "secondsPerByteBeside" | "overlapSlowdown">>;
 
 /**
- * Minimum sin² of the angle between two vectors with one component per job: bytes sent, and seconds computed during
- * collectives. Below this value, the effects of both quantities cannot be separated, and the slowdown is attributed to
- * bytes only.
+ * Threshold below which the fit attributes the slowdown of kernels to sent bytes only. Compares sin² of the angle
+ * between two vectors with one component per job: bytes sent, and seconds computed during collectives. If the vectors
+ * are nearly parallel, the fit cannot separate the effects of both quantities.
  */
 const minDetermined = 1e-3;
 
 /**
- * Fits the slowdown of kernels that run during collectives: measured minus priced kernel seconds, as a linear function
- * of the bytes sent and of the seconds computed during collectives. Uses least squares with nonnegative coefficients.
+ * Fits the slowdown of kernels that run during collectives. The slowdown is measured minus predicted kernel seconds,
+ * and is fitted as a linear function of the bytes sent and of the seconds computed during collectives. Uses least
+ * squares with nonnegative coefficients.
  */
 const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
   const samples = overlapped.map((run) => {
@@ -151,7 +156,10 @@ const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
     : { secondsPerByteBeside: perByte, overlapSlowdown: perSecond };
 };
 
-/** Candidates of additional slowdown, on top of the slowdown visible in kernel spans. */
+/**
+ * Candidate values that the fit adds to the overlap slowdown, as a fraction of the seconds computed during collectives.
+ * The slowdown that kernel spans show is not included.
+ */
 const addedSlowdowns = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8];
 
 /**
@@ -160,9 +168,9 @@ const addedSlowdowns = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8];
 const equalErrorTolerance = 0.005;
 
 /**
- * Fits two costs to the steps of jobs with overlap: the delay of messages to computing ranks, and the slowdown of these
- * ranks in addition to their kernel spans. Minimizes the root mean square of the relative step errors. Among costs with
- * equal errors, the smallest cost is chosen.
+ * Fits two costs to the steps of jobs that overlap messages with computation: the delay of messages to computing ranks,
+ * and a slowdown of these ranks that kernel spans do not show. Minimizes the root mean square of the relative step
+ * errors. Among costs with equal errors, the smallest costs are chosen.
  */
 const fitOverlap = (
   overlapped: readonly RanJob[],
@@ -198,14 +206,14 @@ const fitOverlap = (
  * Fits the costs of running ranks to measured steps of jobs. These costs are added to the costs of kernels and
  * messages.
  *
- * Three costs are measured from spans: time outside kernels and waits, variation of rank times, and slowdown of kernels
- * during messages (per byte and per second). Jobs without overlap determine two more costs: a line is fitted to the
- * difference between measured and simulated step time over the number of collectives. The slope of the line is a cost
- * per collective, and the intercept is a cost per step. Two costs are not visible in spans and are fitted to the steps
- * of jobs with overlap: the delay of messages to computing ranks, and an additional slowdown of ranks during
+ * Three costs are read from spans: the time outside kernels and waits, the variation of rank times, and the slowdown of
+ * kernels during messages (per byte and per second). Two further costs are fitted to the steps of jobs without overlap:
+ * the slope and the intercept of measured minus simulated step time, as a linear function of the number of collectives,
+ * are a cost per collective and a cost per step. The last two costs are not visible in spans and are fitted to the
+ * steps of jobs with overlap: the delay of messages to computing ranks, and an additional slowdown of ranks during
  * collectives. Both costs are 0 if no job has overlap.
  *
- * @param runs Measured jobs, with kernels priced as if no messages were sent while kernels run.
+ * @param runs Measured jobs. The predicted kernel times in their programs do not include a slowdown by messages.
  *
  * Cost: 33 to 110 simulations of a few steps for each job with overlap.
  */
@@ -238,7 +246,7 @@ export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile)
     collectiveLatencySeconds,
     secondsPerStep: Math.max(0, read.secondsPerStep + rest),
   };
-  /** Returns the root mean square of the relative step errors of jobs with overlap. */
+  /** Returns the root mean square of the relative step-time errors of jobs with overlap. */
   const errorOf = (running: RunningCosts): number => {
     const predict = predictedBy(running);
     return Math.sqrt(sum(overlapped.map((run) => (predict(run) / measured.get(run)! - 1) ** 2)) / overlapped.length);

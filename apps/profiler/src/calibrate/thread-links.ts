@@ -50,8 +50,8 @@ export const threadLinks = (steps: readonly WorldStep[], worldSize: number): Lin
 };
 
 /**
- * Contention of links that were not measured under contention: concurrent flows share a link without additional
- * penalty.
+ * Default contention of links that were measured with a single flow at a time: concurrent flows share the bandwidth of
+ * a link, without an additional penalty.
  */
 export const noContention = { penaltyPerFlow: 0 } as const;
 

@@ -30,7 +30,8 @@ export interface ReportCommandOptions extends Pick<JobOptions, "ranks" | "transp
 }
 
 /**
- * Rejects options that require --job, if --job is absent. @throws ArgumentError.
+ * Checks that no option that describes the job of the trace is given without --job.
+ *
  * @throws ArgumentError if there is such an option without --job.
  */
 const requireJob = ({ job, ranks, transport, set = [], hardware }: ReportCommandOptions): void => {

@@ -30,7 +30,8 @@ export interface RunCommandOptions extends Pick<JobOptions, "ranks" | "transport
 }
 
 /**
- * Writes the job with the recommended change, if there is a recommendation.
+ * Writes the job file with the change of the schedule that the report recommends, if there is a recommendation.
+ *
  * @returns a line that describes the result.
  */
 const applyAdvice = (file: string, target: string, { advice, step }: ProfileReport): string => {

@@ -21,7 +21,7 @@ const nothing = { median: 0, mad: 0, n: 1 };
 
 /**
  * Returns the operator rows of both reports. If only one report has a row, its time in the other report is 0, and the
- * difference counts as certain.
+ * p-value of the difference is 0.
  */
 const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
   const timesOf = (report: ProfileReport): ReadonlyMap<string, OperatorRow["seconds"]> =>

@@ -30,7 +30,7 @@ const efficiencyOfMad = 0.37;
 interface MedianError {
   /** Standard error of a median, in seconds. */
   readonly error: number;
-  /** Degrees of freedom of the standard error, whose estimate is based on a limited number of values. */
+  /** Degrees of freedom of the standard error, for Welch's test. Smaller for fewer independent samples. */
   readonly degrees: number;
 }
 

@@ -9,22 +9,22 @@ import { eachByItself } from "../predict/candidates.ts";
 import { messagesOf } from "../predict/groupings.ts";
 
 /**
- * Two steps of a job without compression, with one message per tensor. Steps with other exchanges of the gradients are
- * derived from these steps.
+ * Two steps of a job without compression and with one message per tensor, with predicted times. All other exchanges of
+ * the gradients are derived from these steps.
  */
 export interface BaseSteps {
   /** Step whose messages are sent during the backward pass. */
   readonly whole: StepProgram;
   /**
-   * Step with DeAR: a reduce-scatter of the gradients before the end of the step, and an all-gather after. If the job
-   * does not support DeAR: the reason in one line.
+   * Step with DeAR, which sends each gradient by a reduce-scatter before the end of the step and by an all-gather after
+   * the end. If the job does not support DeAR: the reason in one line.
    */
   readonly halves: StepProgram | { readonly refused: string };
 }
 
 /**
- * Traces and prices both dense steps. Cost: compiling two steps without running kernels, which takes seconds for a
- * large model.
+ * Traces both dense steps and predicts their times. Cost: compiling two steps without running kernels, which takes
+ * seconds for a large model.
  *
  * @throws ArgumentError for a job with a single rank, which exchanges nothing.
  */
@@ -46,15 +46,15 @@ export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promi
   return { whole: await traced("wait-free"), halves: await inHalves() };
 };
 
-/** Prices both steps again for another number of ranks, with the same number of samples per rank. */
+/** Predicts the times of both steps for another number of ranks, with the same number of samples per rank. */
 export const basesAt = ({ whole, halves }: BaseSteps, job: ProfiledJob, hardware: HardwareFile): BaseSteps => {
   const pricers = pricersOn(job, hardware);
   return { whole: reprice(whole, pricers), halves: "refused" in halves ? halves : reprice(halves, pricers) };
 };
 
 /**
- * Returns the forward time in seconds by bucket number, for a step with DeAR: the computation from the wait for the
- * bucket's parameters to the next wait.
+ * Returns the forward time in seconds by bucket number, for a step with DeAR. The forward time of a bucket is the
+ * computation between the wait for the bucket's parameters and the next wait.
  */
 const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
   const seconds = new Map<number, number>();

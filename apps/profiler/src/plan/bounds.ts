@@ -2,22 +2,23 @@ import { type GradientProfile, type PiecewiseCollectiveModel, timelineOf } from 
 import { planMgWfbpOptimal, planByteScheduler, priorityTimeline } from "@skein/cost-model/planners";
 
 /**
- * Exposed communication of a theoretical exchange that no job can run, compared with the best similar exchange that
- * jobs can run. Both values are computed with closed forms for a single network.
+ * Lower bound for exposed communication: the exposed seconds of a theoretical exchange that no job can run. The bound
+ * is compared with the best similar exchange that jobs can run. Both values are closed-form results for a single kind
+ * of link.
  */
 export interface Bound {
   readonly name: string;
   readonly exposedSeconds: number;
-  /** Exposed seconds of the best similar exchange that jobs can run. */
+  /** Exposed seconds of the best similar exchange that jobs can run, for comparison with the bound. */
   readonly besideSeconds: number;
   readonly why: string;
 }
 
 /**
  * Computes bounds for dense gradients. The theoretical exchange is ByteScheduler, which sends partitions with
- * priorities, and would need a forward pass that begins before all gradients have arrived. The exchange that jobs can
- * run uses merged gradients. Do not compare these bounds with simulated steps, in which links within and across hosts
- * are busy at the same time.
+ * priorities, and would need a forward pass that begins before all gradients have arrived. The comparison is the
+ * optimal MG-WFBP plan of merged gradients, which jobs can run. Do not compare these bounds with simulated steps, in
+ * which links within and across hosts are busy at the same time.
  */
 export const boundsOf = (profile: GradientProfile, allReduce: PiecewiseCollectiveModel): Bound[] => [
   {

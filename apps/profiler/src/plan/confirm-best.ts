@@ -4,7 +4,7 @@ import { type Prediction, predictStep } from "../predict/predict-step.ts";
 import { setOf } from "../predict/candidates.ts";
 import type { Scored } from "./score.ts";
 
-/** The best configuration, with the prediction from its traced step. */
+/** The fastest configuration, with the prediction from its traced step. */
 export interface Confirmed {
   readonly best: Scored;
   /** Prediction of the traced step, equal to the output of `skein-profile predict`. */

@@ -2,16 +2,16 @@ import { type PricedExchange, pricedExchange, type StepHardware } from "@skein/c
 import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
 
 /**
- * Function that returns the priced exchange of the gradients in one bucket, given the bucket numbers of these gradients
- * in the step with one bucket per gradient.
+ * Function that returns the exchange of one bucket's gradients with predicted times. The argument lists the gradients
+ * by their bucket numbers in the step with one bucket per gradient.
  */
 export type ExchangePrices = (buckets: readonly number[]) => PricedExchange;
 
 /**
- * Returns a function that prices exchanges with a job's compression. All gradients in a bucket must be averaged over
- * the same ranks. Buckets with equal shapes are traced only once.
+ * Returns a function that predicts the times of exchanges with a job's compression. All gradients in a bucket must be
+ * averaged over the same ranks. Buckets with equal shapes are traced only once.
  *
- * @param plan Densities by path, for compressions with densities.
+ * @param plan Density of each gradient by path, for compressions that have a density.
  */
 export const exchangePrices = (job: ProfiledJob, hardware: StepHardware, plan?: ExchangePlan): ExchangePrices => {
   const gradients = job.gradients();

@@ -4,10 +4,10 @@ import { type Grouping, oneBucketBytes, sizesBelow } from "../predict/groupings.
 
 /** Input for planning an exchange with DeAR, which splits each all-reduce into reduce-scatter and all-gather. */
 export interface HalvedInput {
-  /** Profile of the gradients that are sent, with bucket numbers as paths, and with the forward time of each tensor. */
+  /** Profile of the sent gradients, with bucket numbers as paths, and with the forward time of each tensor. */
   readonly profile: GradientProfile;
   readonly allReduce: LinearCollectiveModel;
-  /** Function that removes gradients that are not sent from groups, see `sentGroups`. */
+  /** Removes the gradients that are not sent from each group, see `sentGroups`. */
   readonly toSentGroups: (groups: Grouping["groups"]) => Grouping["groups"];
 }
 
@@ -15,8 +15,8 @@ export interface HalvedInput {
 const most = 8;
 
 /**
- * Chooses buckets for a step with DeAR. Four bucket sizes per doubling are priced with the closed form
- * (`dearTimeline`), and the plans with the shortest steps are returned. Equal plans are priced only once.
+ * Chooses bucket sizes for a step with DeAR. Predicts the step time for four bucket sizes per doubling by the closed
+ * form `dearTimeline`, and returns the plans with the shortest steps. Equal plans are evaluated only once.
  *
  * @param gradientBytes Bytes of each gradient, by bucket number.
  */

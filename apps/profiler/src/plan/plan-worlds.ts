@@ -17,7 +17,7 @@ export type Keep = "rank-batch" | "global-batch";
 export interface PlannedWorld extends SearchResult {
   readonly ranks: number;
   readonly job: ProfiledJob;
-  /** Job settings that set this number of ranks. */
+  /** Job settings that change the job to this number of ranks. */
   readonly resizing: Settings;
   readonly samplesPerSecond: number;
   /** Scaling efficiency: samples per second per rank, divided by the samples per second of a single rank. */
@@ -38,7 +38,7 @@ export interface PlanWorldsOptions {
 export interface PlannedWorlds {
   /** Results in ascending order of the number of ranks. */
   readonly worlds: readonly PlannedWorld[];
-  /** Skipped numbers of ranks, each as a line with the reason. */
+  /** Rank counts that were skipped: one line with the reason for each. */
   readonly leftOut: readonly string[];
 }
 
@@ -58,7 +58,7 @@ const sentKey = (job: ProfiledJob): string => {
     .join();
 };
 
-/** A job with another number of ranks, and the settings that were changed for this number. */
+/** A job changed to another number of ranks, and the settings that were changed. */
 interface Resized {
   readonly job: ProfiledJob;
   readonly resizing: Settings;
@@ -80,13 +80,13 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
 };
 
 /**
- * Scores exchanges of a job's gradients for several numbers of ranks.
+ * Scores exchanges of a job's gradients for several rank counts.
  *
- * If the batch per rank is constant, the computation is the same for any number of ranks, so steps are traced once for
- * all numbers of ranks that send the same gradients. If the global batch is constant, steps are traced for each number
- * of ranks.
+ * If the batch per rank is constant, the computation does not depend on the number of ranks, so steps are traced once
+ * for all rank counts that exchange the same gradients. If the global batch is constant, steps are traced for each rank
+ * count.
  *
- * @throws ArgumentError if all numbers of ranks were skipped.
+ * @throws ArgumentError if all rank counts were skipped.
  */
 export const planWorlds = async (
   own: ProfiledJob,

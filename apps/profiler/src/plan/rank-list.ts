@@ -10,7 +10,7 @@ const refuse = (text: string): never => {
 };
 
 /**
- * Parses the numbers of ranks given for an option: `8`, `2,4,12`, or `2..64` for the powers of two from 2 to 64.
+ * Parses the rank counts of an option: `8`, `2,4,12`, or `2..64` for the powers of two from 2 to 64.
  *
  * @throws ArgumentError for other text.
  */

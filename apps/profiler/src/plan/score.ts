@@ -22,7 +22,7 @@ export interface Scored {
   readonly codecSeconds: number;
 }
 
-/** Simulates one step of all ranks with a priced program. */
+/** Simulates one step of all ranks with a program whose operations have predicted times. */
 export const scoreStep = (
   job: ProfiledJob,
   hardware: HardwareFile,

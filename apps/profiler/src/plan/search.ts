@@ -28,11 +28,11 @@ import {
 import { halvedGroupings } from "./halved-groupings.ts";
 import { type Scored, scoreStep } from "./score.ts";
 
-/** Numbers of configurations in a search, by kind. */
+/** Size of a search: the number of tried configurations of each kind. */
 export interface SearchSpace {
   /** Number of compressions that the job supports, including dense (no compression). */
   readonly compressions: number;
-  /** Numbers of plans with DeAR: plans priced with the closed form, and simulated plans. */
+  /** Number of DeAR plans that were evaluated with the closed form, and number of plans that were simulated. */
   readonly halves: { readonly priced: number; readonly simulated: number };
 }
 
@@ -48,7 +48,7 @@ export interface SearchResult {
 
 /** Parameters of a search. */
 export interface SearchInput {
-  /** Job with the number of ranks for which the search runs. */
+  /** The job, already changed to the number of ranks for which the search runs. */
   readonly job: ProfiledJob;
   readonly hardware: HardwareFile;
   readonly bases: BaseSteps;
@@ -63,8 +63,8 @@ const named = (compression: Settings | "own"): Settings => (compression === "own
  * Scores exchanges of a job's gradients on given hardware. The search varies the compression, the times at which
  * messages are sent, and the grouping of gradients into messages.
  *
- * The search does not trace complete steps. Dense steps are derived from the two steps in `bases` with other buckets,
- * and each exchange with a compression is traced separately and inserted into these steps.
+ * The search does not trace complete steps. Dense steps are derived from the two steps in `bases` by changing their
+ * buckets. For compressed steps, the exchange of each bucket is traced separately and inserted into these steps.
  *
  * Cost: one trace per bucket with distinct shapes, in milliseconds, and one simulation per configuration.
  */

@@ -1,4 +1,4 @@
-/** Job settings that are tried together, by key. */
+/** Job-file settings of a configuration, by key. */
 export interface Settings {
   readonly [key: string]: unknown;
 }

@@ -10,7 +10,7 @@ import { millisecondsText } from "@skein/report";
 export interface Extrapolation {
   /** Extrapolated step time in seconds. */
   readonly stepSeconds: number;
-  /** Measured numbers of ranks in ascending order. */
+  /** Rank counts with measurements, in ascending order. */
   readonly from: readonly number[];
 }
 

@@ -34,8 +34,8 @@ export const messagesOf = (program: StepProgram): Message[] => {
 };
 
 /**
- * Restricts groups of buckets to gradients that are sent, as a job does. Gradients that are averaged over different
- * ranks get separate groups, and gradients that exist on a single rank are removed.
+ * Returns a function that restricts groups of buckets to the gradients that a job sends. The function splits a group
+ * whose gradients are averaged over different ranks, and removes gradients that exist on a single rank.
  *
  * @param gradients Gradients by bucket number.
  * @param messages Messages of a step that exchanges each gradient separately.
@@ -55,11 +55,11 @@ export const sentGroups = (
 };
 
 /**
- * Scales the bytes of each tensor in a profile to the all-reduce group `group`, if the tensor is all-reduced in a
- * different group. An all-reduce of the scaled bytes in `group` sends as many bytes per rank as the all-reduce of the
- * tensor in its group: 2(P − 1)/P times the tensor size for P ranks.
+ * Converts tensor sizes in a profile for planners that assume a single all-reduce group. A tensor that is all-reduced
+ * in another group gets the size whose all-reduce in `group` sends the same number of bytes per rank. An all-reduce of
+ * M bytes over P ranks sends 2 M (P − 1) / P bytes per rank.
  *
- * @param groupOf Returns the group of a bucket.
+ * @param groupOf Returns the group in which a bucket is all-reduced.
  */
 export const scaleToGroup = (
   group: Pick<GroupSelectionOptions, "worldSize">,
@@ -107,8 +107,8 @@ export const oneBucketBytes: number = 2 ** 30;
 const keyOf = (groups: Grouping["groups"]): string => groups.map((group) => group.join()).join(" ");
 
 /**
- * Returns the groupings that do not depend on the times at which gradients become ready: one group per tensor, a single
- * group, and group sizes in between. Groupings with equal groups are returned only once.
+ * Returns the groupings that do not depend on when gradients become ready: one group per tensor, a single group, and
+ * fixed group sizes in between. Groupings with equal groups are returned only once.
  *
  * @param gradientBytes Bytes of each bucket's dense gradient, which determine bucket sizes in job files.
  */
@@ -130,8 +130,8 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
 };
 
 /**
- * Returns the groupings of the merging planners. A run of the job would plan the same groupings if it measured the
- * predicted times.
+ * Returns the groupings of the planners that merge gradients. A run of the job would choose the same groupings if its
+ * measured times were equal to the predicted times.
  *
  * @param profile Gradient profile with bucket numbers as paths, and with bytes scaled by `scaleToGroup`.
  * @param slowdown Slowdown of two concurrent collectives.

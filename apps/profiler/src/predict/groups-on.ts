@@ -26,7 +26,7 @@ export const widestGroup = (
     .map(({ axis }) => groups[axis]!)
     .reduce((widest, group) => (group.worldSize > widest.worldSize ? group : widest));
 
-/** Builds functions that price collectives in a job's groups, by mesh axis. */
+/** Builds cost functions for collectives, one per mesh axis, for the group sizes of a job. */
 export const pricersOn = (
   job: Pick<ProfiledJob, "groups">,
   hardware: HardwareFile,

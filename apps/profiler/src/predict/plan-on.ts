@@ -15,8 +15,8 @@ import { groupsOn, pricersOn, widestGroup } from "./groups-on.ts";
 import { simulateStep } from "./simulate-step.ts";
 
 /**
- * Message sizes in bytes that a run measures before it plans its exchange. A line is fitted to the prices of these
- * sizes, as a run fits a line to its measurements.
+ * Message sizes in bytes at which a run measures collectives before it plans its exchange. The prediction fits its
+ * linear cost model to predicted times for the same sizes.
  */
 const sizes = [2 ** 12, 2 ** 14, 2 ** 16, 2 ** 18, 2 ** 20, 2 ** 22];
 
@@ -24,7 +24,7 @@ const lineOf = (model: PiecewiseCollectiveModel): LinearCollectiveModel =>
   fitCollectiveModel(sizes.map((bytes) => ({ bytes, seconds: collectiveSeconds(model, bytes) })));
 
 /**
- * Computes the times that planners need, from prices instead of measurements.
+ * Computes the times that planners need. A run measures these times; here they are predicted.
  *
  * @param messages Messages of a step that exchanges each gradient separately and dense.
  * @param group Group of all ranks.
@@ -45,8 +45,8 @@ export const pricedTimes = (
 };
 
 /**
- * Plans the exchange as a job would before its first step on this hardware. Undefined if the job file sets the
- * exchange.
+ * Plans the exchange from predicted times, as a job does from measured times before its first step. Undefined if the
+ * job file sets the exchange.
  */
 export const planOn = async (job: ProfiledJob, hardware: HardwareFile): Promise<BucketedPlan | undefined> => {
   if (job.facts.exchange !== "planned") return undefined;

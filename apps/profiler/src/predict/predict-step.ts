@@ -12,7 +12,7 @@ export interface Prediction {
   readonly simulated: SimulatedStep;
 }
 
-/** Prices each node of a prepared step. */
+/** Predicts the time of each node of a prepared step. */
 export const pricePrepared = (
   step: PreparedGraph,
   job: Pick<ProfiledJob, "groups">,
@@ -20,7 +20,8 @@ export const pricePrepared = (
 ): StepProgram => stepProgram(step, { device: hardware.device, collectives: pricersOn(job, hardware) });
 
 /**
- * Prepares the job's step as its backend does, and prices each node. Cost: compiling the step without running kernels.
+ * Prepares the job's step as its backend does, and predicts the time of each node. Cost: compiling the step without
+ * running kernels.
  *
  * @param plan Plan of the exchange, as returned by `planOn`.
  */
@@ -30,7 +31,8 @@ export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: Exch
 /**
  * Predicts a step of a job on given hardware.
  *
- * @param plan Plan of the exchange. Default: a plan based on prices; a run bases its plan on measurements.
+ * @param plan Plan of the exchange. Default: a plan from predicted times, whereas a run makes its plan from measured
+ * times.
  */
 export const predictStep = async (
   job: ProfiledJob,

@@ -6,7 +6,7 @@ import { missedRunLines } from "./calibration-lines.ts";
 import { type Extrapolation, extrapolationLines } from "./extrapolation.ts";
 import type { Prediction } from "./predict-step.ts";
 
-/** Notes about an exchange that the job file does not set, by type of exchange. */
+/** Notes to print about the exchange, by how the job determines the exchange. Empty if the job file sets it. */
 const exchangeLines: { readonly [exchange in JobFacts["exchange"]]: readonly string[] } = {
   given: [],
   planned: ["  the exchange is planned from these prices; a run plans it from measurements"],

@@ -16,8 +16,9 @@ import type { ProfiledJob } from "skein-train/profiling";
 const scatteredSteps = (ranks: number): number => Math.min(61, 3 + Math.ceil(120 / ranks));
 
 /**
- * Simulates all ranks of a job with a priced step. If the hardware file describes the variation of rank times, the
- * returned times are medians over several steps, but the spans are from a step without variation.
+ * Simulates all ranks of a job with a step whose operations have predicted times. If the hardware file describes the
+ * variation of rank times, the returned times are medians over several steps, but the spans are from a step without
+ * variation.
  */
 export const simulateStep = (
   job: Pick<ProfiledJob, "facts" | "groups">,

@@ -22,11 +22,14 @@ const minSavingShare = 0.03;
  */
 const maxFactor = 2;
 
-/** Returns the row of time outside kernels with cause `kind`. */
+/** Returns the report's row for one cause of time outside kernels, such as waiting. */
 const outsideRow = ({ outside }: Pick<ProfileReport, "outside">, kind: OutsideRow["kind"]): OutsideRow =>
   outside.find((row) => row.kind === kind)!;
 
-/** Returns whether enough communication is exposed for a search for a better schedule. */
+/**
+ * Returns whether the exposed communication is a large enough share of the step that a search for a better schedule is
+ * useful.
+ */
 export const isExposed = (figures: Pick<ProfileReport, "outside">): boolean =>
   outsideRow(figures, "waiting").share >= minAdviceShare;
 

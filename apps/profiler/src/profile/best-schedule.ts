@@ -15,10 +15,10 @@ export interface BestSchedule {
   /** Job settings that select this schedule. */
   readonly settings: Settings;
   readonly seconds: number;
-  /** Predicted step time in seconds of the job with its current schedule, computed with the same prices. */
+  /** Predicted step time in seconds of the job with its current schedule, from the same kernel and message costs. */
   readonly ownSeconds: number;
   readonly configurations: number;
-  /** Description of the source of the link costs. */
+  /** Source of the link costs, as text for the report. */
   readonly links: string;
 }
 
@@ -49,8 +49,8 @@ const hardwareOfRun = (
 };
 
 /**
- * Searches for a better schedule for a run: overlap and buckets with the same compression, priced with kernel and
- * message times measured in the run.
+ * Searches for a better schedule for a run: other overlap and buckets with the same compression. Predictions use the
+ * kernel and message times measured in the run.
  *
  * @param device Device whose roofline defines the kernel efficiencies.
  * @returns the schedule; undefined for a single rank, or if all collectives of the run have the same size, because

@@ -12,7 +12,7 @@ import type { MeasuredJob } from "./measure-job.ts";
 import { recordingCost, stepShares } from "./step-shares.ts";
 import { timesOf } from "./times.ts";
 
-/** A compiled step with its prices, which a trace does not contain. */
+/** A compiled step with the predicted time of each operation. A trace does not contain this data. */
 export interface PricedStep {
   readonly step: PreparedStep;
   readonly stateBytes: number;
@@ -25,8 +25,8 @@ export interface ProfileInput {
   readonly facts: Pick<JobFacts, "name" | "ranks" | "samplesPerStep" | "kernelClock"> & { readonly backend: string };
   readonly measured: Pick<MeasuredJob, "steps" | "overheadSeconds">;
   /**
-   * Priced step, from which flops, roofline, memory and predictions are computed. Absent: the report does not contain
-   * these values.
+   * Compiled step with predicted times, from which flops, roofline, memory and predictions are computed. Absent: the
+   * report does not contain these values.
    */
   readonly priced?: PricedStep | undefined;
   /** Number of steps at the start of the run that are excluded from the report. */

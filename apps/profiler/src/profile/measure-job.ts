@@ -19,11 +19,14 @@ export interface MeasuredJob {
   readonly overheadSeconds: number;
   /** Returns one sample per kernel of the step. */
   samples(): KernelSample[];
-  /** Returns the step priced on a device. */
+  /** Returns the program of the step, with the predicted time of each operation on a device. */
   programOn(device: ComputeDevice): StepProgram;
 }
 
-/** Prices a step of a job on a device. Collectives are priced with default links if the job has no link file. */
+/**
+ * Predicts the time of each operation of a job's step on a device. Collectives use default links if the job has no link
+ * file.
+ */
 export const programOn = (job: ProfiledJob, step: PreparedStep, device: ComputeDevice): StepProgram =>
   stepProgram(step, {
     device,

@@ -13,7 +13,10 @@ const kernelsByName = (program: StepProgram): ReadonlyMap<string, readonly Kerne
 
 const sumOf = (kernels: readonly KernelStep[], of: (kernel: KernelStep) => number): number => sum(kernels.map(of));
 
-/** Returns the bound of the longest of the given kernels. Undefined if launch overhead dominates. */
+/**
+ * Returns whether flops or memory traffic limits the longest of the given kernels. Undefined if launch overhead
+ * dominates this kernel.
+ */
 const boundBy = (kernels: readonly KernelStep[]): OperatorRow["boundBy"] => {
   const { price } = kernels.reduce((longest, next) => (next.price.seconds > longest.price.seconds ? next : longest));
   return price.boundBy === "start" ? undefined : price.boundBy;
@@ -21,9 +24,9 @@ const boundBy = (kernels: readonly KernelStep[]): OperatorRow["boundBy"] => {
 
 /**
  * Sums kernel times by operator and model scope. Each sum is the time of all calls per step on the slowest rank, minus
- * the cost of recording.
+ * the cost of recording spans.
  *
- * @param program Compiled step with prices, from which flops, bytes and predictions are computed.
+ * @param program Compiled step with predicted times, from which flops, bytes and predictions are computed.
  * @param shares Shares of the operators in the total time of all ranks, by span name.
  */
 export const operatorRows = (

@@ -1,4 +1,4 @@
-/** Side of an MNIST image in pixels. `boxSide` is the side of the box that contains the digit. */
+/** Side length of an MNIST image in pixels. `boxSide` is the side length of the box in which the digit is placed. */
 export const side = 28;
 const boxSide = 20;
 

@@ -22,7 +22,11 @@ export class DrawPad {
   private changed = false;
   private ready = false;
 
-  /** @param ask Requests the class probabilities of an image. The response is passed to `show`. */
+  /**
+   * Listens to the page's canvas, and creates a row for the probability of each digit.
+   *
+   * @param ask Requests the class probabilities of an image. The response is passed to `show`.
+   */
   constructor(ask: (pixels: Uint8Array<ArrayBuffer>) => void) {
     this.ask = ask;
     this.context = this.canvas.getContext("2d", { willReadFrequently: true })!;

@@ -19,7 +19,7 @@ export interface LineChartOptions {
 
 const height = 220;
 
-/** Possible distances between ticks on the axis of steps, integers. */
+/** Possible distances between ticks on the axis of training steps. All are integers, because steps are. */
 const stepIncrements = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((ten) => [ten, 2 * ten, 5 * ten]);
 
 /** Chart of values over steps, in the page's colors, as wide as its container. */

@@ -3,7 +3,7 @@
  * is reached, neighboring points are merged and the stride doubles. Amortized cost per value: constant.
  */
 export class ThinnedSeries {
-  /** Position of the last value that each point contains. */
+  /** Position (`x`) of the last value in each point. */
   readonly xs: number[] = [];
   readonly ys: number[] = [];
   private readonly capacity: number;
@@ -11,7 +11,11 @@ export class ThinnedSeries {
   private pendingSum = 0;
   private pendingCount = 0;
 
-  /** @param capacity Maximum number of points, even. */
+  /**
+   * Creates an empty curve.
+   *
+   * @param capacity Maximum number of points, even.
+   */
   constructor(capacity: number) {
     this.capacity = capacity;
   }

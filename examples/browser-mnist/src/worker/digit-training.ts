@@ -33,15 +33,15 @@ const models: Readonly<Record<ModelName, () => Model>> = {
 };
 
 /**
- * Constructors of compressors. Top-k sends the largest 1 % of a gradient immediately; the other entries accumulate and
- * are sent when they are large enough.
+ * Functions that create compressors, by name. Top-k sends the largest 1 % of a gradient immediately; the other
+ * entries accumulate and are sent when they are large enough.
  */
 const compressors: Readonly<Record<CompressionName, () => Aggregator<unknown>>> = {
   none: () => identityCompressor() as Aggregator<unknown>,
   "top-k": () => withErrorFeedback(topKCompressor({ density: 0.01 })) as Aggregator<unknown>,
 };
 
-/** Mesh axis of the ranks that share each batch. */
+/** Name of the mesh axis over which each batch is divided among ranks. */
 const axis = "data";
 
 type Digits = Readonly<Record<"inputs" | "labels", NdArray>>;

@@ -6,7 +6,7 @@ import { Rate } from "./rate.ts";
 const stepsInFlight = 3;
 const reportMilliseconds = 100;
 const minStepsBetweenEvaluations = 20;
-/** Minimum ratio of training time between evaluations to the duration of the latest evaluation. */
+/** Minimum training time between two evaluations, relative to the duration of the latest evaluation. */
 const trainingPerEvaluation = 4;
 
 /** Yields to the event loop, so that messages from the page are handled. A step on the CPU never yields by itself. */
