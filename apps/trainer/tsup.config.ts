@@ -5,7 +5,7 @@ import { bundlePage } from "@skein/watch/bundle-page";
 import { library } from "../../tooling/tsup.ts";
 
 const packages = join(import.meta.dirname, "../../packages");
-/** Private packages that become part of this one. */
+/** Private workspace packages whose code is bundled into this package. */
 const bundled = ["checkpoints", "cli", "job", "launch", "run-files", "step", "watch"];
 
 export default library({

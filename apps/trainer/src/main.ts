@@ -9,8 +9,8 @@ import { memberCommand, stayWithController } from "./processes/stay-with-control
 if (process.argv[2] === memberCommand) stayWithController();
 
 /**
- * Returns the folder for compiled modules. Only this user may be able to write to the folder, because Node runs the
- * code in it.
+ * Returns the folder of Node's compile cache. Only this user may be able to write to the folder, because Node runs the
+ * code in it. Undefined if there is no such folder.
  */
 const compiledFolder = (): string | undefined => {
   const folder = cacheFolder("compiled", (line) => {

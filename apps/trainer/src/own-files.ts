@@ -12,9 +12,11 @@ const packageFolder = (): string => dirname(createRequire(import.meta.url).resol
 export const sampleJob = (): string => shellQuote(shortPath(join(packageFolder(), "jobs/mnist.yaml"), process.cwd()));
 
 /**
- * Replaces commands in a message of another of our programs by the commands that the user would type.
+ * Replaces commands in a message by the commands that the user would type. The message is from another program, which
+ * uses this package.
  *
- * @param commands names of the program's own commands.
+ * @param name name of the other program.
+ * @param commands names of the other program's commands.
  */
 export const asTypedBeside = (name: string, commands: readonly string[], text: string): string =>
   asTypedIn(name, commands, join(packageFolder(), "bin/skein-train.js"), text);

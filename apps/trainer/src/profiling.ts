@@ -71,13 +71,13 @@ export interface JobFacts {
 /** Predicted times for planning an exchange without measurements. */
 export interface PricedTimes extends Omit<ExchangeTimes, "dense" | "experts"> {
   /**
-   * Returns the time in seconds at which a gradient is ready, by bucket number in a step with one bucket per tensor.
-   * Undefined: the gradient is not sent.
+   * Returns the time in seconds at which the gradient in bucket `bucket` is ready, in a step with one bucket per
+   * tensor. Undefined: the gradient is not sent.
    */
   readonly readySeconds: (bucket: number) => number | undefined;
   /**
-   * Returns the spans of a step with one bucket per tensor, and a cost model of all-to-all exchanges of tokens. Needed
-   * if buckets are planned around expert layers.
+   * Returns the spans of a step with one bucket per tensor, and a time model of the all-to-alls that send tokens to
+   * experts. Needed if buckets are planned around expert layers.
    */
   readonly experts?: (() => { readonly spans: readonly Span[]; readonly allToAll: LinearCollectiveModel }) | undefined;
 }
@@ -94,9 +94,9 @@ export interface ProfiledRun {
 export interface ProfiledJob {
   readonly facts: JobFacts;
   /**
-   * Returns the training step in the form in which the job's backend runs it.
+   * Returns the training step as the job's backend runs it.
    *
-   * @param plan exchange plan. Default: the plan with which a planned job starts, one bucket per tensor.
+   * @param plan exchange plan. Default: one bucket per tensor, as in the first steps of a job with a planned exchange.
    */
   step(plan?: ExchangePlan): PreparedStep;
   /** Returns the gradients, indexed by bucket number in a step with one bucket per tensor. */
@@ -112,8 +112,8 @@ export interface ProfiledJob {
    */
   planBy(times: PricedTimes): BucketedPlan;
   /**
-   * Returns the job with changed settings, given as for `set`. Samples are loaded again only if the data settings
-   * change.
+   * Returns the job with changed settings. Samples are loaded again only if data settings change.
+   * @param set settings in the form `key=value`, as for the option `--set`.
    */
   with(set: readonly string[]): Promise<ProfiledJob>;
   /** Returns the groups of ranks by mesh axis. */

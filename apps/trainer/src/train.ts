@@ -58,7 +58,8 @@ import { runJob } from "./run/run-job.ts";
 import { savedParams, savedTree } from "./output-folder/saved-run.ts";
 
 /**
- * Fields of a job for which a program may pass an object or a factory, instead of a name or a module as in a job file.
+ * Fields of a job for which a program may pass an object or a factory. In a job file, these fields contain a name or a
+ * module.
  */
 interface ProgramParts<Params, State> {
   /** Samples, a factory of samples, or a built-in data set. */
@@ -146,7 +147,7 @@ const functionsIn = (job: object): string[] =>
       : [],
   );
 
-/** Placeholder for the digest of an object, until all other fields of the job are checked. */
+/** Temporary digest of a program's object, used until all other fields of the job have been checked. */
 const unknownDigest = "0".repeat(64);
 
 const programPart = { kind: "program", digest: unknownDigest } as const;
@@ -205,8 +206,8 @@ const separateObjects = ({
 };
 
 /**
- * Requires that ranks can receive the program's objects as graphs: ranks must be threads, and buckets must be known
- * from the start.
+ * Requires that the program's objects can be sent to ranks as graphs. Ranks must be threads, and a compression object
+ * must not be combined with buckets that are planned from measurements.
  */
 const requireThreads = (job: Job, objects: GivenObjects): void => {
   const own = Object.keys(objects).filter((key) => key !== "callbacks"); // callbacks run in this process
@@ -224,7 +225,10 @@ const requireThreads = (job: Job, objects: GivenObjects): void => {
 /** Computes a digest of the graphs that affect training. Graphs that are used only to show samples are excluded. */
 const modelDigest = ({ outputs: _, logits: __, ...steering }: TracedModel): string => sha256(JSON.stringify(steering));
 
-/** Returns the job with digests of the program's objects, and the objects in the form in which ranks receive them. */
+/**
+ * Adds digests to a job, including digests of the program's objects. Returns the job, and the objects in the form in
+ * which ranks receive them.
+ */
 const settle = async (job: Job, objects: GivenObjects): Promise<{ readonly job: Job; readonly given: Given }> => {
   const settled = await settleJob(job, programLocation);
   if (Object.keys(objects).length === 0) return { job: settled, given: {} };

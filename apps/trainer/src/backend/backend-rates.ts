@@ -27,11 +27,11 @@ export const deviceOfRates = (
   efficiencies: [],
 });
 
-/** Collective prices of zero seconds, for a single rank. */
+/** Cost function that returns zero seconds for every collective, as for a single rank. */
 const freeCollectives = collectivePricer({ worldSize: 1, sharesMemory: true });
 
 /**
- * Estimates the total seconds of the kernels of a prepared step, without collectives.
+ * Estimates the total time of the kernels of a prepared step in seconds. Collectives are not included.
  *
  * @param axes mesh axes along which the graph communicates.
  */

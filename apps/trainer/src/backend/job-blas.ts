@@ -3,16 +3,16 @@ import type { Blas } from "@skein/cpu-kernels";
 import type { Job } from "@skein/job/node";
 
 /**
- * Returns the BLAS that was built on this machine, for matrix products on the CPU. Undefined if no BLAS was built, or
- * if the job sets `blas: off`.
+ * Returns the files of the BLAS library that was built on this machine for matrix products on the CPU. Undefined if no
+ * BLAS was built, or if the job sets `blas: off`.
  */
 export const blasOf = ({ blas }: Pick<Job, "blas">): BlasFiles | undefined => (blas === "off" ? undefined : findBlas());
 
 /**
- * Opens the BLAS of a job in this thread.
+ * Loads the BLAS library of a job in this thread. Undefined: the job uses no BLAS.
  *
- * @throws BlasError if the BLAS was built, but can no longer be used. Continuing without BLAS would change the bits of
- * results.
+ * @throws BlasError if the library was built but cannot be loaded. The error prevents a run without BLAS, whose results
+ * would differ in the last bits.
  */
 export const openJobBlas = (job: Pick<Job, "blas">): Blas | undefined => {
   const location = blasOf(job);
@@ -21,7 +21,7 @@ export const openJobBlas = (job: Pick<Job, "blas">): Blas | undefined => {
 
 /**
  * Describes the implementation of matrix products. The description is part of the build name that ranks compare,
- * because the bits of results depend on the implementation.
+ * because different implementations round differently.
  */
 export const productsBy = (job: Pick<Job, "blas">): string => {
   const blas = openJobBlas(job);

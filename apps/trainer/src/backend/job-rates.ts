@@ -13,7 +13,7 @@ export interface JobRates {
 }
 
 /**
- * Measures the rates of one rank of a job on a backend for a short time.
+ * Measures the rates of a backend for a short time, as one rank of the job would use the backend.
  *
  * @throws AdapterError if there is no device for the backend.
  */

@@ -7,8 +7,8 @@ const elements = 2 ** 22;
 const chain = 20;
 
 /**
- * Measures the seconds of a call that ends with reading back one number. Returns the minimum of three calls after a
- * warm-up call.
+ * Returns the duration of a call in seconds: the minimum of three calls after a warm-up call. The call must end by
+ * reading back one number, so that all queued work is included.
  */
 const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
   await call();

@@ -5,8 +5,8 @@ import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
 
 /**
- * Opens the backend for a program with a single rank: `cpu`, unless the run chose another backend. Results have the
- * same bits as results of the job. The caller must close the backend.
+ * Opens the backend for a program with a single rank: `cpu`, unless the run uses `webgpu`. Results are bitwise
+ * identical to results of the job. The caller must close the backend.
  */
 export const openSingleRankBackend = async ({
   backend,

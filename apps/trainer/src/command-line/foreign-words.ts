@@ -1,4 +1,4 @@
-/** Options of other training programs, with the equivalent words for skein-train. */
+/** Command-line options of other training programs, each with its skein-train equivalent. */
 const options: Readonly<Record<string, string>> = {
   "--batch": "--set batch=32",
   "--batch-size": "--set batch=32",

@@ -6,7 +6,7 @@ export interface RunOptions extends GlobalOptions {
   readonly ranks?: string;
   readonly steps?: string;
   readonly set: readonly string[];
-  /** Path of the trace file. True: the option was given without a path. */
+  /** Path of the trace file. True: the default path, because `--trace` was given without a path. */
   readonly trace?: string | true;
   readonly output?: string;
   readonly maxRestarts?: string;

@@ -24,9 +24,9 @@ interface EvaluateOptions extends GlobalOptions {
 }
 
 /**
- * Evaluates a checkpoint of a run on the held-out samples. The samples are divided as among the ranks of the run, so
- * that the sums have the same bits. If ranks sharded the model, the shards are merged, so that products are rounded
- * differently.
+ * Evaluates a checkpoint of a run on the held-out samples. The samples are split as among the ranks of the run, so that
+ * the sums are bitwise identical to the sums of the run. If the run sharded the model over ranks, the shards are
+ * merged, and results may differ by rounding.
  *
  * @param note receives a line for the user about each damaged image that was replaced.
  */

@@ -97,8 +97,8 @@ const printFiles = (files: readonly LaunchFile[], command: readonly string[], js
 };
 
 /**
- * Returns job overrides from separate options, which are checked together with the job. Ranks receive the options as
- * typed by the user.
+ * Converts the options `--ranks`, `--steps` and `--transport` to overrides of the job, so that their values are checked
+ * by the job schema. Ranks receive these options as the user typed them.
  */
 const optionOverrides = ({ ranks, steps, transport }: CommandOptions): Override[] =>
   Object.entries({ ranks, steps, transport }).flatMap(([key, text]) =>
@@ -171,7 +171,10 @@ const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> =>
   return `${host}:${port ?? defaultPort}`;
 };
 
-/** Returns the folder that `claimOutput` would create, without creating the folder. */
+/**
+ * Returns the default output folder that `claimOutput` would create for the next run: `runs/<name>/<number>`. Does not
+ * create the folder.
+ */
 const nextOutput = (name: string): string => {
   for (let number = 1; ; number++) {
     const path = join("runs", name, String(number));

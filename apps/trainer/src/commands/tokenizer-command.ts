@@ -26,8 +26,8 @@ const vocabularies: NumberRange = {
 };
 
 /**
- * Returns the paths of the files to write. @throws ConfigError if a file exists, or if tokenizer readers would not find
- * a file of this name.
+ * Returns the paths of the tokenizer file and of its configuration file. @throws ConfigError if a file exists, or if
+ * `output` does not end with `.json` or is `tokenizer_config.json`.
  */
 const filesOf = (output: string): { readonly tokenizer: string; readonly config: string } => {
   if (basename(output) === "tokenizer_config.json" || !output.endsWith(".json"))

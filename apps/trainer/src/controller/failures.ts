@@ -6,8 +6,8 @@ import { timeLimits } from "../processes/time-limits.ts";
 const echoes: ReadonlySet<string> = new Set(["peer-lost", "collective-timeout", "group-closed"]);
 
 /**
- * Collects failures of a run's ranks. The failure to report is the first failure that is not a consequence of another
- * failure.
+ * Collects the failures of a run's ranks, and selects the failure to report: the first failure that was not caused by
+ * another failure.
  */
 export class Failures {
   /** Rejects with the failure to report. */
@@ -39,7 +39,7 @@ export class Failures {
     else this.timer ??= setTimeout(() => this.settle(rank, error), timeLimits.ownReport);
   }
 
-  /** Adds a failure of this process, which keeps the run record. */
+  /** Reports a failure that this process detected itself, instead of a failure that a rank sent. */
   addOwn(error: unknown): void {
     clearTimeout(this.timer);
     this.reject(error as SkeinError);

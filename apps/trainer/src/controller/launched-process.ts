@@ -103,7 +103,7 @@ const memberOptions = (position: LaunchedPosition, hosted: CoordinatorContact | 
   };
 };
 
-/** Returns a runner that hosts the run in the process of rank 0, which also runs ranks. */
+/** Returns a runner for the process of rank 0. This process hosts the run and also runs ranks. */
 export const launchedRunner = (position: LaunchedPosition): RankRunner => {
   const { job, ranks, coordinator, secret } = position;
   const { certificates, insecure } = job.network;

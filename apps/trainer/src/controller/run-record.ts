@@ -54,7 +54,10 @@ export interface RunRecordInput {
   readonly happened?: ((event: RunEvent) => void) | undefined;
 }
 
-/** Collects one value per rank and step, and returns all values of a step when the last value has arrived. */
+/**
+ * Collects one value of each rank per step. When the last rank's value for a step arrives, the values of all ranks are
+ * returned.
+ */
 class PartCollector<T> {
   private readonly byStep = new Map<number, (T | undefined)[]>();
   private readonly worldSize: number;

@@ -19,10 +19,10 @@ export const reportPrefix = "skein-train member: ";
 export const memberArguments: readonly string[] = [process.execPath, ...process.execArgv, main, memberCommand];
 
 /**
- * Names of the environment variables of a process of a run. The environment may contain secrets, because other users
- * cannot read the environment, which is discarded with the process. Values that may exceed the maximum length of a
- * variable (128 KiB on Linux) are sent in the first IPC message, a `MemberStart`. mpirun has no IPC; its processes read
- * the job from a file.
+ * Names of the environment variables that a process of a run receives. The variables may contain secrets, because other
+ * users cannot read the environment of a process. Values that may exceed the maximum length of a variable (128 KiB on
+ * Linux) are sent in the first IPC message, a `MemberStart`. mpirun has no IPC, so its processes read the job from a
+ * file.
  */
 export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "jobFile", string>> = {
   coordinator: coordinatorVariable,

@@ -1,6 +1,6 @@
 import type { ControllerMessage } from "../members/control-messages.ts";
 
-/** Inputs of a stop round. */
+/** Inputs of `StopRound`. */
 export interface StopRoundInput {
   /** Number of processes of the run. */
   readonly processes: number;

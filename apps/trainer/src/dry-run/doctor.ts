@@ -48,7 +48,7 @@ const isEnabled = (facts: DeviceFacts, feature: OptionalFeature): boolean =>
     "chromium-experimental-subgroup-matrix": facts.subgroupMatrices.length > 0,
   })[feature];
 
-/** Fallbacks of a job if an optional GPU feature is missing, by feature. */
+/** Behavior of a job if an optional GPU feature is missing, as text for the user, by feature. */
 const fallbacks: { readonly [F in OptionalFeature]: string } = {
   "shader-f16": "mixed precision computes in f32 and stores f16",
   subgroups: "reductions go through workgroup memory",

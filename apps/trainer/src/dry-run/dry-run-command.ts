@@ -19,7 +19,10 @@ const sentText = ({ ranks, sentBytesPerStep: sent, denseBytesPerStep: dense }: R
   return `${bytesText(sent)} per rank and step, ${shareText(sent / dense)} of a dense all-reduce of all gradients (${bytesText(dense)})`;
 };
 
-/** Formats a lower bound on the step time, which excludes time outside of kernels. */
+/**
+ * Formats the bounds on the step time and throughput. The step time is a lower bound, because time outside of kernels
+ * is not included.
+ */
 const stepText = ({ batch, ranks, prediction }: RunForecast): string => {
   const { computeSeconds, stepSeconds = computeSeconds, exposedSeconds = 0, unknown } = prediction;
   const bound = `at least ${secondsText(stepSeconds)}, at most ${digitsText(batch / stepSeconds)} samples/s`;

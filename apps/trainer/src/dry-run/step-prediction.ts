@@ -31,7 +31,10 @@ export interface StepPrediction {
 
 type Groups = { readonly [axis: string]: AxisGroups };
 
-/** Whether a link file was measured with `ranks` ranks. */
+/**
+ * Whether the ranks in a link file are exactly the ranks 0 to `ranks` − 1, so that its measurements apply to a job with
+ * `ranks` ranks.
+ */
 const matchesRanks = ({ hosts }: LinkFile, ranks: number): boolean =>
   new Set(hosts.flat()).size === ranks && hosts.flat().every((rank) => rank < ranks);
 
@@ -45,14 +48,17 @@ const unknownLinks = (job: Job, links: LinkFile | undefined): string | undefined
     : `messages are not included: no link was measured; measure with skein-train links, and give its file in network.links`;
 };
 
-/** Returns the group indices of a group's members, as one list per host. */
+/**
+ * Returns the positions of a group's ranks within the group, as one list per host. Hosts without ranks of the group are
+ * omitted.
+ */
 const indicesByHost = (group: readonly number[], hosts: readonly (readonly number[])[]): number[][] =>
   hosts
     .map((ranks) => group.flatMap((rank, index) => (ranks.includes(rank) ? [index] : [])))
     .filter((indices) => indices.length > 0);
 
 /**
- * Returns the groups of each axis with the hosts of a link file. All groups of an axis get the hosts of the first
+ * Adds the hosts in a link file to the groups of each mesh axis. All groups of an axis get the host layout of the first
  * group.
  */
 const groupsOnHosts = (groups: Groups, links: LinkFile): Groups =>

@@ -4,7 +4,10 @@ import type { TensorSpec } from "@skein/tensor-core";
 
 /** Preprocessing of a run's images, described for other programs. */
 export interface ExportedImages {
-  /** Equivalent or approximately equivalent image processor. Undefined: no image processor is equivalent. */
+  /**
+   * Configuration of an image processor that is equivalent to the run's preprocessing, at least approximately.
+   * Undefined: no image processor is equivalent.
+   */
   readonly processor?: ImageProcessor;
   /** Remarks for the user. */
   readonly remarks: readonly string[];
@@ -14,7 +17,10 @@ type Sides = readonly [number, number];
 
 const same = (one: Sides, other: Sides): boolean => one.every((side, i) => side === other[i]);
 
-/** Returns how images are resized and cropped to the sample size. Undefined if image processors have no equivalent. */
+/**
+ * Returns the resize and crop settings of an image processor for the run's sample size. Undefined if no settings are
+ * equivalent to the run's preprocessing.
+ */
 const geometryOf = (job: DecodedJob): Pick<ImageProcessor, "resize" | "crop"> | undefined => {
   const { fit, resize } = decodingOf(job);
   const size = sidesOf(job.size);
@@ -55,7 +61,10 @@ const ofDecoded = (job: DecodedJob): ExportedImages => {
   };
 };
 
-/** Converts the normalization of raw byte values to the normalization of a processor that scales bytes by 1/255. */
+/**
+ * Converts the mean and standard deviation of byte values (0 to 255) to those of values scaled by 1/255, which image
+ * processors use.
+ */
 const unscaled = ({ mean, std }: NormaliseJob): NormaliseJob => ({
   mean: mean.map((each) => each / 255),
   std: std.map((each) => each / 255),

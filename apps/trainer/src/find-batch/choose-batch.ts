@@ -43,8 +43,8 @@ export const chooseBatch = (tries: readonly BatchTrial[]): BatchTrial | undefine
 };
 
 /**
- * Whether the search ends, because neither of the last two doublings saved time. A single slow doubling may be an
- * outlier.
+ * Returns whether the search ends: neither of the last two doublings of the batch size has reduced the time per sample
+ * enough. A single slow doubling may be an outlier.
  */
 export const isOver = (tries: readonly BatchTrial[]): boolean => {
   const times = timesOf(tries).map(([, seconds]) => seconds);

@@ -93,8 +93,8 @@ export const findBatchCommand = async (file: string, options: FindBatchCommandOp
 };
 
 /**
- * Returns the job of `run --find-batch` with the chosen batch size, which is stored in the run's folder. If the run was
- * already started, its batch size is not searched again.
+ * Searches for the batch size for `run --find-batch`, and returns the job with this batch size, which is then stored in
+ * the run's folder. If the run in the folder was already started, returns the job with the run's batch size instead.
  *
  * @returns the job, or the exit code if the user stopped the search.
  */

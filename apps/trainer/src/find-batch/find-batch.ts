@@ -18,7 +18,7 @@ import { prepareOn, runJob } from "../run/run-job.ts";
 import { batchesUpTo, type BatchTrial, chooseBatch, isOver } from "./choose-batch.ts";
 import { type MemoryBound, memoryBound } from "./memory-bound.ts";
 
-/** Job file and overrides. Each batch size is tried as if the file contained it. */
+/** Job file with overrides. In each trial, the batch size is set as if it were written in the file. */
 export interface JobSource {
   readonly file: string;
   readonly overrides: readonly Override[];
@@ -56,7 +56,7 @@ const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): 
   return prepared.stateBytes + step.plan.workspaceBytes + samples;
 };
 
-/** Returns properties of the device for which steps are planned. Undefined on the CPU. */
+/** Returns the properties of the WebGPU device for which steps are planned. Undefined if steps run on the CPU. */
 const deviceFacts = async (backend: Job["backend"]): Promise<Parameters<typeof prepareStep>[1]> => {
   if (backend !== "webgpu") return undefined;
   const opened = await openWebGpu();

@@ -13,8 +13,8 @@ export const memoryOption = (text: string): number => {
 };
 
 /**
- * Memory limit of a process in bytes, because WebAssembly addresses have 32 bits and the ranks of a process share one
- * memory.
+ * Memory limit of a process in bytes: WebAssembly addresses have 32 bits, and all ranks of a process share one
+ * WebAssembly memory.
  */
 const processBytes = 2 ** 32;
 

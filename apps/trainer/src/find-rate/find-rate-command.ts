@@ -62,7 +62,10 @@ const growingRate = ({ from, to, steps }: RateRange): Override[] => {
   ];
 };
 
-/** Returns the learning rate of the update after the loss of step `step` is computed. Steps are counted from 1. */
+/**
+ * Returns the learning rate of the update in step `step`. The update is applied after the loss of this step is
+ * computed. Steps are counted from 1.
+ */
 const rateOf = ({ from, to, steps }: RateRange, step: number): number =>
   from * (to / from) ** ((step - 1) / (steps - 1));
 

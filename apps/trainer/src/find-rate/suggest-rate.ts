@@ -13,7 +13,7 @@ export interface SmoothedLoss extends RatedLoss {
 export interface RateSuggestion {
   /** Suggested learning rate: minimum of `steepest` and a tenth of `least`. */
   readonly rate: number;
-  /** Learning rate at which the smoothed loss decreases fastest with respect to the logarithm of the rate. */
+  /** Learning rate at which the slope of the smoothed loss over ln(rate) is most negative. */
   readonly steepest: number;
   /** Learning rate at which the smoothed loss is lowest. */
   readonly least: number;
@@ -29,8 +29,8 @@ const smoothing = 0.9;
 const divergence = 4;
 
 /**
- * Divisor of the learning rate with the lowest loss. A run with that rate would become unstable; as a rule of thumb, a
- * usable rate is ten times lower.
+ * Ratio of the learning rate with the lowest loss to the largest rate that is suggested. A run at the rate with the
+ * lowest loss would become unstable; as a rule of thumb, a rate ten times lower is usable.
  */
 const belowLeast = 10;
 

@@ -12,7 +12,10 @@ const relativePath = (folder: string, path: string): string => {
   return short.startsWith(".") ? short : `./${short}`;
 };
 
-/** Data section of a job, model head for this data, and a one-line hint for the user. */
+/**
+ * Parts of the job that depend on the kind of training data: data section, setting of the model head, and a one-line
+ * hint for the user.
+ */
 interface Learning {
   readonly data: object;
   readonly head?: "new";
@@ -29,7 +32,7 @@ const textLearning = (place: string, folder: string): Learning => ({
   hint: "put your text into ./text.txt, or name another file",
 });
 
-/** Returns the setting for a new head, unless the configuration has a classification head. */
+/** Returns the setting `head: new`, unless the checkpoint already has a classification head. */
 const needsHead = ({ architectures }: Config): { readonly head?: "new" } =>
   Array.isArray(architectures) && !String(architectures[0]).endsWith("Classification") ? { head: "new" } : {};
 

@@ -10,10 +10,13 @@ import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "..
 // Entry file of a rank's thread that measures links. It measures round trips between all pairs of ranks, timed by the
 // rank that sends first, and then the all-to-all of each level.
 
-/** Returns the number of repetitions for a median. Smaller for large messages, because long times vary less. */
+/**
+ * Returns how often a message of this size is timed. The result of a measurement is the median. Large messages are
+ * timed less often, because their relative variation is smaller.
+ */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);
 
-/** Memory regions for sent and received data. */
+/** Shared memory of a link measurement: input of sends, output of receives. */
 interface Regions {
   readonly input: Uint8Array;
   readonly output: Uint8Array;
@@ -51,8 +54,8 @@ class Meter {
   }
 
   /**
-   * Measures the seconds of a call without data: the overhead of a request to the companion thread, which is not part
-   * of a link's time.
+   * Measures the overhead of a request to the thread that sends and receives, in seconds, with a message that contains
+   * no data. The overhead is not part of a link's time.
    */
   overheadSeconds(): number {
     const { rank } = this.communicator;
@@ -84,7 +87,7 @@ class Meter {
   }
 }
 
-/** Measures the time to add one summand in a reduction, in seconds per byte, with 1 MiB. */
+/** Measures the time per byte, in seconds, of adding one operand in a reduction of 1 MiB operands. */
 const reduceSecondsPerByte = ({ module, connection }: LinksRankInput, arena: Arena): number => {
   const arithmetic = wasmArithmetic(module, connection.memory);
   const bytes = 2 ** 20;

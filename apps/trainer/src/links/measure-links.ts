@@ -7,7 +7,7 @@ import { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import type { MeasuredLinks, RankMessage } from "../rank/messages.ts";
 
-/** Collects the measurements of all ranks. The links of a pair of ranks are measured by the lower rank. */
+/** Collects the link measurements of all ranks. The link between two ranks is measured by the lower rank. */
 class LinkRecord {
   readonly parts: MeasuredLinks[] = [];
 
@@ -18,8 +18,8 @@ class LinkRecord {
 }
 
 /**
- * Fits linear models to the all-to-all times of the slowest rank, because an all-to-all ends when all ranks have their
- * data.
+ * Fits a linear time model to the all-to-alls of each level. Each measured time is the maximum over all ranks, because
+ * an all-to-all ends when the slowest rank has its data.
  */
 const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
   parts[0]!.allToAll.map(({ level, ranks, samples }, at) => ({

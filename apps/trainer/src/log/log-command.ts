@@ -13,8 +13,8 @@ export interface LogOptions extends GlobalOptions {
 }
 
 /**
- * Returns points with estimated times. Metrics lines contain no times, so step durations are added to the start time of
- * the run.
+ * Adds estimated times to metrics, and returns the metrics as MLflow points. Metrics lines contain no times, so each
+ * time is the start time of the run plus the durations of the completed steps.
  */
 const withTimes = (lines: readonly Measurement[], startedAt: number): MlflowPoint[] => {
   let milliseconds = startedAt;

@@ -66,7 +66,8 @@ export class MlflowClient {
   /**
    * Returns the id of an experiment. Creates the experiment if it does not exist.
    *
-   * @throws MlflowFault with `isLasting` for a deleted experiment, because a server does not reuse the name.
+   * @throws MlflowFault with `isLasting` if the experiment was deleted, because the server rejects a new experiment
+   * with the same name.
    */
   async experiment(name: string): Promise<string> {
     const find = async (): Promise<string> => {
@@ -179,7 +180,10 @@ export class MlflowClient {
   }
 }
 
-/** Returns the reason of an error as a line, with a cure if an unknown authority signed the server's certificate. */
+/**
+ * Returns the reason of an error as one line. If the server's certificate was signed by an unknown authority, the line
+ * also suggests a fix.
+ */
 const reasonOf = (error: Error): string => {
   const { code = "" } = error as NodeJS.ErrnoException;
   const isUnknown = /SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|CERT_UNTRUSTED/.test(code);

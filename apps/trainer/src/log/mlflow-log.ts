@@ -189,7 +189,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   }
 }
 
-/** Returns the points whose step is later than the last step of their metric. */
+/** Returns the points that are newer than the last step of their metric in `steps`. */
 const laterThan = (steps: ReadonlyMap<string, number>, points: readonly MlflowPoint[]): MlflowPoint[] =>
   points.filter(({ key, step }) => step > (steps.get(key) ?? -Infinity));
 

@@ -2,7 +2,7 @@ import { setTimeout as startTimer } from "node:timers";
 import { setTimeout } from "node:timers/promises";
 import { type MlflowPoint, MlflowFault, maxPoints } from "./mlflow-client.ts";
 
-/** Maximum number of points in the queue. This number of points needs some megabytes of memory. */
+/** Maximum number of points in the queue, which take a few megabytes. */
 const maxWaiting = 50_000;
 const sendEvery = 1000;
 const longestWait = 60_000;

@@ -4,7 +4,7 @@ import { preferenceOf } from "./network-world.ts";
 
 /** Groups of ranks along a mesh axis. */
 export interface AxisGroups {
-  /** Properties of each group that determine the choice of algorithms. */
+  /** Properties of each group from which the algorithms of its collectives are chosen. */
   readonly situation: GroupSelectionOptions;
   /** Ranks of each group; each rank is in one group. */
   readonly groups: readonly (readonly number[])[];

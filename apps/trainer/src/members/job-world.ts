@@ -4,8 +4,8 @@ import { productsBy } from "../backend/job-blas.ts";
 import { jobHashOf } from "../preparation/job-hash.ts";
 
 /**
- * Returns the facts that all processes of a run must agree on before they exchange messages. The backend is not
- * included, because the controller chooses the backend later.
+ * Returns the identity of a run that all its processes must agree on before they exchange messages: number of ranks,
+ * job hash and build. The backend is not included in the job hash, because the controller chooses the backend later.
  */
 export const worldOf = (
   job: Job,

@@ -30,7 +30,7 @@ const readLinks = (path: string): string => {
 export const measuredLinksOf = ({ network: { links } }: Pick<Job, "network">): LinkFile | undefined =>
   links === undefined ? undefined : parseLinkFile(readLinks(links), links);
 
-/** Returns the settings that determine the choice of collectives. */
+/** Returns the job settings from which collective algorithms are chosen. */
 export const preferenceOf = (job: Pick<Job, "sumOrder" | "network">): Omit<Preference, "hosts"> => {
   const links = measuredLinksOf(job);
   return { order: job.sumOrder, ...(links !== undefined && { link: linkCosts(links) }) };

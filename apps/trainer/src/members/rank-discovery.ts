@@ -1,8 +1,8 @@
 import { ConfigError } from "@skein/cli/node";
 
 /**
- * Environment variables in which a launcher gives a process its rank. Rows are tried in order; the first row whose rank
- * variable is set is used.
+ * Row of the launcher table: names of the environment variables in which a launcher gives a process its rank. Rows are
+ * tried in order; the first row whose rank variable is set is used.
  */
 export interface RankSource {
   readonly name: string;

@@ -11,10 +11,10 @@ import type { Prepared } from "../preparation/prepared.ts";
 import type { StopSignal } from "../rank/stop-signal.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** Functions of a world that the ranks of this process need. */
+/** Functions of a communication world that the rank threads of this process use. */
 export interface LocalWorld {
   connection(rank: number): WorldConnection;
-  /** Makes the group fail immediately if the thread of `rank` ends with an error. */
+  /** Watches the thread of `rank`. If the thread ends with an error, collectives of all ranks fail immediately. */
   watch(rank: number, worker: Worker): void;
   /** Reports to all ranks that a rank is lost. */
   reportLost(rank: number, reason?: string, kind?: LossKind): void;
@@ -72,7 +72,7 @@ export const measuringRank = (module: WebAssembly.Module): RankWork => ({
   input: (connection) => ({ connection, module, messageBytes: linkMessageBytes }),
 });
 
-/** Message sizes to measure, in bytes, from an almost empty message to a bucket. */
+/** Message sizes in bytes at which links are measured, from an almost empty message to a gradient bucket. */
 const linkMessageBytes: readonly number[] = [64, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
 /**

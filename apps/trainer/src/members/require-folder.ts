@@ -6,8 +6,8 @@ import type { Prepared } from "../preparation/prepared.ts";
 import type { Assignment } from "../rank/messages.ts";
 
 /**
- * Whether ranks write checkpoint files. Rank 0 writes the shared tensors; other ranks write their own tensors or
- * shards.
+ * Whether any of the given ranks may write checkpoint files. Rank 0 writes the shared tensors; other ranks write their
+ * own tensors or shards.
  */
 const writesParts = ({ job, ownLeaves }: Pick<Prepared, "job" | "ownLeaves">, ranks: readonly number[]): boolean =>
   ranks.includes(0) || ownLeaves.size > 0 || job.mesh.expert > 1 || job.mesh.tensor > 1 || isPlanned(job);

@@ -3,7 +3,9 @@ import type { Augmentation, ColourJitter, ResizedCrop } from "@skein/data";
 import type { TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 
-/** Fault of an augmentation. `part`: option that violates the rule; empty if the complete augmentation is faulty. */
+/**
+ * Rule that an augmentation violates. `part`: the invalid option; empty if the value as a whole is not an augmentation.
+ */
 export interface AugmentationFault {
   readonly part: "" | "cropPadding" | "jitter";
   readonly rule: string;

@@ -15,9 +15,10 @@ const facts = (given: Partial<Aggregator>): readonly (readonly [name: string, is
 ];
 
 /**
- * Checks a user-defined gradient exchange when it is traced. The exchange is an aggregator or a codec. The payloads of
- * a codec are added or gathered, as the codec declares.
+ * Checks a user-defined gradient exchange, an aggregator or a codec, when it is traced. The payloads of a codec are
+ * added or gathered, as the codec declares.
  *
+ * @returns an aggregator. A codec is converted to an aggregator.
  * @throws ModuleError for any other value.
  */
 export const checkedCompression = (made: unknown, { what, folder }: Origin): Aggregator => {

@@ -5,7 +5,7 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { requireLike, requireTensors } from "./checked-tree.ts";
 import { callOwn } from "./user-error.ts";
 
-/** State of a user-defined optimizer, with a count of the updates. */
+/** State of a user-defined optimizer, extended by the number of updates made. */
 interface OwnState extends ScheduleState {
   readonly state: unknown;
 }

@@ -13,7 +13,7 @@ import type { TrainingData } from "@skein/step/node";
 import { bytesPerElement, isFloat } from "@skein/tensor-core";
 import { hostArrayType } from "@skein/tensor-core/backend";
 
-/** Number of bytes that are checked at a time. */
+/** Number of bytes that are copied and checked at a time. */
 const chunkBytes = 2 ** 20;
 
 /** A field value that violates a rule, with its position. */
@@ -38,8 +38,9 @@ const indexOf = (element: number, shape: readonly number[]): number[] => {
 };
 
 /**
- * Finds the first value of a field, in sample order, that violates a rule. If samples overlap, each byte is checked
- * only once, provided that elements are aligned with the stride.
+ * Finds the first value of a field, in sample order, that violates a rule. If samples are adjacent or overlap, and the
+ * stride is a multiple of the element size, all samples are checked as one array, so that shared bytes are checked only
+ * once.
  *
  * @param breaks returns whether a value, as stored on the host, violates the rule.
  */
@@ -68,8 +69,8 @@ const findValue = (field: Field, count: number, breaks: (value: number) => boole
 };
 
 /**
- * Returns a function that returns whether all exponent bits of a 16-bit float are one, as in NaN and infinities.
- * @param mask mask of the exponent bits.
+ * Returns a predicate on the bits of a 16-bit float: whether all exponent bits are one, as in NaN and infinities.
+ * @param mask bit mask of the exponent.
  */
 const hasAllOnes = (mask: number) => (bits: number) => (bits & mask) === mask;
 

@@ -20,15 +20,18 @@ import type {
 } from "./factories.ts";
 import type { SchemaOutput, StandardSchema } from "./standard-schema.ts";
 
-/** Job key and options schema that a `define…` helper attaches to a factory. */
+/**
+ * Metadata that a `define…` helper attaches to a factory: the job key that the factory is for, and the schema of its
+ * options.
+ */
 interface Definition {
   readonly key: ModuleKey;
   readonly options: StandardSchema | undefined;
 }
 
 /**
- * Property of a factory with its definition. A shared symbol, so that the definition is found even if the user module
- * imports another copy of this file.
+ * Key of the factory property that stores the definition. The key is a shared symbol, so that the definition is found
+ * even if the user module imports another copy of this file.
  */
 const definition: unique symbol = Symbol.for("skein-train.definition") as never;
 
@@ -44,13 +47,13 @@ const define = <Create extends (...args: never[]) => unknown>(
     [definition]: { key, options } satisfies Definition,
   });
 
-/** Options of a job that are not validated. */
+/** Schema type of a factory without a schema: options can have any names and values. */
 type AnyOptions = StandardSchema<unknown, Readonly<Record<string, unknown>>>;
 
 /** Options that a factory receives: the output of its schema. */
 type OptionsOf<Schema extends StandardSchema> = SchemaOutput<Schema> & object;
 
-/** A factory, with the schema of its options. */
+/** Argument of a `define…` helper: a factory, and the schema of its options. */
 export interface Defined<Schema extends StandardSchema, Create> {
   /**
    * Schema for the key `options` next to `file` in the job, from any library that implements Standard Schema. Faults
@@ -62,8 +65,8 @@ export interface Defined<Schema extends StandardSchema, Create> {
 }
 
 /**
- * Defines a model with checked options, for `model: { kind: module, file, options }`. Its batches have the tree
- * structure of the samples, so the model may have several inputs and any loss.
+ * Defines a model and validates its options, for `model: { kind: module, file, options }`. Batches of the model have
+ * the tree structure of the samples, so the model may have several inputs and any loss.
  *
  * @example export default defineModel({
  *   options: z.strictObject({ hidden: z.int().min(1).default(32) }),
@@ -75,7 +78,7 @@ export const defineModel = <Schema extends StandardSchema = AnyOptions>(
 ): ModelFactory<OptionsOf<Schema>> => define("model", defined);
 
 /**
- * Defines samples with checked options, for `data: { kind: module, file, options }`.
+ * Defines samples and validates their options, for `data: { kind: module, file, options }`.
  *
  * @example export default defineData({
  *   options: z.strictObject({ count: z.int().min(1) }),
@@ -87,10 +90,11 @@ export const defineData = <Schema extends StandardSchema = AnyOptions>(
 ): DataFactory<OptionsOf<Schema>> => define("data", defined);
 
 /**
- * Defines an optimizer with checked options, for `optimizer: { kind: module, file, options }`. The optimizer receives
- * mean gradients, and its updates are added to the parameters. The job's `clipNorm`, `accumulate` and `average` are
- * applied around the optimizer. Ranks can shard its state (`zero: 1`) and the parameters (`mesh`) if it declares
- * `elementwise: true`, see `OwnOptimizer`. The declaration is tested on small parameters before a run.
+ * Defines an optimizer and validates its options, for `optimizer: { kind: module, file, options }`. The optimizer
+ * receives mean gradients, and its updates are added to the parameters. The job's `clipNorm`, `accumulate` and
+ * `average` are applied around the optimizer. If the optimizer declares `elementwise: true`, see `OwnOptimizer`, ranks
+ * can shard its state (`zero: 1`) and the parameters (`mesh`). The declaration is tested on small parameters before a
+ * run.
  *
  * @example export default defineOptimizer({
  *   options: z.strictObject({ decay: z.number().min(0).lt(1).default(0.9) }),
@@ -119,7 +123,7 @@ export const defineOptimizer = <Schema extends StandardSchema = AnyOptions>({
 };
 
 /**
- * Defines a schedule of the learning rate after the warm-up, with checked options, for
+ * Defines a learning-rate schedule for the steps after the warm-up, and validates its options, for
  * `learningRate: { peak, schedule: { kind: module, file, options } }`.
  *
  * @example export default defineSchedule({ create: ({ peak, steps }) => cosineDecay({ initial: peak, steps }) });
@@ -129,7 +133,7 @@ export const defineSchedule = <Schema extends StandardSchema = AnyOptions>(
 ): ScheduleFactory<OptionsOf<Schema>> => define("learningRate.schedule", defined);
 
 /**
- * Defines a gradient exchange with checked options, for `compression: { kind: module, file, options }`.
+ * Defines a gradient exchange and validates its options, for `compression: { kind: module, file, options }`.
  *
  * @example export default defineCompression({
  *   options: z.strictObject({ density: z.number().gt(0).max(1) }),
@@ -144,7 +148,7 @@ export const defineCompression = <Schema extends StandardSchema = AnyOptions>(
 ): CompressionFactory<OptionsOf<Schema>> => define("compression", defined);
 
 /**
- * Defines evaluation metrics with checked options, for `metrics: { kind: module, file, options }`.
+ * Defines evaluation metrics and validates their options, for `metrics: { kind: module, file, options }`.
  *
  * @example export default defineMetrics({
  *   create: () => ({
@@ -158,7 +162,7 @@ export const defineMetrics = <Schema extends StandardSchema = AnyOptions, Of = J
 ): MetricsFactory<OptionsOf<Schema>> => define("metrics", defined);
 
 /**
- * Defines callbacks with checked options, for `callbacks: { kind: module, file, options }`.
+ * Defines callbacks and validates their options, for `callbacks: { kind: module, file, options }`.
  *
  * @example export default defineCallbacks({
  *   options: z.strictObject({ below: z.number() }),

@@ -45,8 +45,8 @@ const numParts = 2;
 /** Scales of the gradients in the two steps of the check. */
 const scales = [1e-3, 1] as const;
 /**
- * Factor of the entries in the slice of the other rank. The factor is so large that a norm or mean over all entries
- * exceeds any bound.
+ * Factor by which values outside of the tested slice are scaled. The factor is so large that a norm or mean that
+ * includes these values exceeds any clipping bound.
  */
 const otherScale = 1e6;
 
@@ -85,7 +85,7 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
   const paths = leafPaths(small);
   const run = twoSteps(rule);
   for (let part = 0; part < numParts; part++) {
-    /** Returns parameters or gradients whose values outside of the tested slice are scaled by `elsewhere`. */
+    /** Returns test parameters or gradients. Values outside of the tested slice are multiplied by `elsewhere`. */
     const tree = (phase: number, scale: number, elsewhere: number): unknown =>
       mapTree(small, (spec: TensorSpec, path) => {
         const each = sliceShape(spec.shape, numParts)?.[0] ?? Infinity;

@@ -94,8 +94,8 @@ export interface Judged<Batch = LabelledBatch, Outputs = Tensor> {
 /** Metrics for evaluation, in addition to the metrics of the model. */
 export interface OwnMetrics<Of = Judged> {
   /**
-   * Returns numbers per row of a batch, by name, with shape `[B]` or `[B, …]` and any dtype. Unmasked rows are summed
-   * over all batches and ranks; masked rows are excluded. This function is traced.
+   * Returns values per row of a batch, by name, with shape `[B]` or `[B, …]` and any dtype. The values of each name are
+   * summed over the unmasked rows of all batches and ranks. This function is traced.
    */
   rows(judged: Of): Readonly<Record<string, Tensor>>;
   /**

@@ -5,12 +5,15 @@ import { type Graph, leafPaths } from "@skein/tensor-core";
 import { formatSpec, isHalf, operators, specOf } from "@skein/tensor-core/backend";
 import type { TracedModel } from "./traced-model.ts";
 
-/** Reason why a value differs between ranks, or between parts of a batch. */
+/** Input of the step because of which a value can differ between ranks, or between parts of a batch. */
 type Source = "the samples" | "the random key" | "the number of its rank";
 
 /**
- * Returns a reason for each node whose value differs between ranks; undefined for all other nodes. A collective over
- * all ranks makes values equal.
+ * Returns for each node why its value can differ between ranks, indexed by node id; undefined if the value is equal on
+ * all ranks. The result of a collective over all ranks is equal on all ranks.
+ *
+ * @param sourceOf reasons of the graph inputs that can differ, by node id.
+ * @param shared mesh axes along which a collective makes values equal.
  */
 const ownSources = (
   graph: Graph,

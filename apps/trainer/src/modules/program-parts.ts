@@ -34,7 +34,8 @@ export interface GivenParts {
 }
 
 /**
- * Properties of a program's schedule, optimizer, compression and metrics that are not in their graphs, as plain data.
+ * Properties of a program's schedule, optimizer, compression and metrics that their recorded graphs do not contain.
+ * Plain data, which can be sent to threads.
  */
 interface Facts {
   rate?: number;
@@ -49,7 +50,7 @@ interface Facts {
  */
 export interface PartRecordings {
   readonly functions: Readonly<Record<FunctionName, Recording>>;
-  /** Number of bytes that a compression sends, by bucket and number of ranks. */
+  /** Number of bytes that a compression sends, by a key made of the bucket and the number of ranks. */
   readonly bytesSent: Map<string, number>;
   readonly facts: Facts;
 }
@@ -109,8 +110,8 @@ const metricsOf = ({ ratios }: Facts, { call }: Functions): OwnMetrics => ({
 });
 
 /**
- * Creates parts from recordings. The contexts of the factories are not needed, because the graphs were traced with
- * them.
+ * Creates the parts of a job from recordings, as ranks do. The contexts that factories usually receive are ignored,
+ * because the recorded graphs already depend on them.
  */
 export const partsOfRecordings = ({ functions, bytesSent, facts }: PartRecordings): ProgramParts => {
   const known: Functions = {

@@ -12,12 +12,15 @@ import { formatSpec, replay } from "@skein/tensor-core/backend";
 import { composed } from "./composed-graph.ts";
 
 /**
- * Recording of a traced function: graph and outputs for each signature with which the function was called. Unlike the
- * function, its recording can be sent to the threads of ranks, where it computes the same results.
+ * Recording of a traced function: a graph with its outputs for each argument signature with which the function was
+ * called. Unlike the function, the recording can be sent to the threads of ranks, where it computes the same results.
  */
 export type Recording = Map<string, Pick<Traced, "graph" | "outputs">>;
 
-/** A function of trees of tensors. Its graph also depends on `extra`, which contains other values. */
+/**
+ * A traced function of trees of tensors. `extra` is an argument of plain data without tensors. Its value becomes part
+ * of the graph, so each value has a separate graph.
+ */
 export type TracedFunction = (args: readonly unknown[], extra?: unknown) => unknown;
 
 const signatureOf = (args: readonly unknown[], extra: unknown): string => {
@@ -44,10 +47,10 @@ export const replayed =
   };
 
 /**
- * Returns a function that records a graph of `fn` for each new signature, and returns the result of the replayed graph.
+ * Returns a function that traces `fn` once per argument signature, adds the graph to `recording`, and returns the
+ * result of replaying the graph.
  *
- * @param mesh mesh with the axes along which the function communicates. The function must not depend on the coordinates
- * of a rank.
+ * @param mesh mesh with the axes along which `fn` communicates. `fn` must not depend on the mesh coordinates of a rank.
  */
 export const recorded =
   (

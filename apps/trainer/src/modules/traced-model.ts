@@ -54,13 +54,13 @@ export interface TracedModel {
   readonly init: Traced;
   readonly loss: TracedLoss;
   /**
-   * Loss of a part of a batch, computed with the state after the whole batch. Absent: batches have no parts, or the
-   * model does not need this state.
+   * Loss of one microbatch, given the model state after the complete batch. Absent: batches are not split, or the
+   * model's loss does not need this state.
    */
   readonly lossOfPart?: TracedLoss;
   /**
-   * Graph that computes the state after one more part of a batch, from `MicrobatchStates`. Absent: the model does not
-   * combine states.
+   * Graph that joins the state after one more microbatch with the joined state of the earlier microbatches, see
+   * `MicrobatchStates`. Absent: the model does not join states.
    */
   readonly joinParts?: Traced;
   readonly evaluate: Traced;
@@ -75,7 +75,7 @@ export interface TracedModel {
 
 /** Tensors that a loss returns. Gradients flow only through `terms`. */
 interface LossTensors {
-  /** Mean loss, or the sum and the auxiliary terms from which the loss is computed. */
+  /** Mean loss, or the loss sum and the auxiliary terms from which the loss is computed. */
   readonly terms: { readonly loss: Tensor } | Pick<LossSum, "sum" | "auxiliary">;
   readonly state: unknown;
   readonly count?: Tensor;
@@ -124,8 +124,8 @@ export const traceModel = (
   const samples = batchSpecs(train, samplesAtOnce(job)) as never;
   const numParts = job.accumulate ?? 1;
   /**
-   * Traces the loss.
-   * @param whole state of the whole batch. Empty if the loss has no such input.
+   * Traces the loss function.
+   * @param whole empty, or one element: specs of the state after the complete batch, for a loss of one microbatch.
    */
   const traceLoss = (...whole: readonly unknown[]): TracedLoss => {
     const lossOf = (...[own, modelState, batch, fresh, known]: LossArguments): LossTensors =>

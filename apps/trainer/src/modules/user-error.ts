@@ -7,8 +7,8 @@ import { SkeinError } from "@skein/tensor-core";
 const ownFolder = dirname(fileURLToPath(import.meta.url));
 
 /**
- * Returns the location of the innermost stack frame that is in a file of the user. Frames further inside may be in this
- * program or in Node.
+ * Returns the location, file and line, of the innermost stack frame in the user's files. Frames that are called from
+ * there, in this program or in Node, are skipped. Undefined: no frame is in the user's files.
  */
 export const locationOf = (error: Error, folder: string): string | undefined => {
   const frame = error.stack

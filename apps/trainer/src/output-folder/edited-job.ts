@@ -22,9 +22,9 @@ const keysIn = (command: readonly string[]): readonly string[] =>
   });
 
 /**
- * Returns a line for the user if the job file was edited after the run began and now differs from the job of the run,
- * because a resumed run uses the copy in its folder. Settings given in the command, and settings that are chosen when a
- * run begins, are not compared. Undefined: the file was not edited, or the jobs are equal.
+ * Returns a warning for the user if the job file was edited after the run began and now differs from the run's own copy
+ * of the job, which a resumed run uses. Settings from the command line, and settings that are chosen when a run begins,
+ * are not compared. Undefined: the file was not edited, or the jobs are equal.
  */
 export const editedJobLine = (output: string): string | undefined => {
   const found = startOf(output);

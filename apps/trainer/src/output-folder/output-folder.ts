@@ -39,7 +39,7 @@ export const requireOutput = (output: string): void =>
   });
 
 /**
- * Requires that a folder does not contain a run. @throws ConfigError.
+ * Requires that a folder does not contain a run.
  * @throws ConfigError if the folder already contains a run.
  */
 export const requireNoRun = (asked: string): void => {

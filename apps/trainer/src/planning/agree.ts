@@ -9,8 +9,8 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Returns the numbers of rank 0 on all ranks, rounded to f32. Used for decisions that depend on measurements, which
- * differ between ranks.
+ * Function that all ranks call with a list of numbers. It returns the same list on all ranks, rounded to f32: the
+ * numbers of rank 0, or sums over ranks. Decisions use its result, because measurements differ between ranks.
  */
 export type Agree = (numbers: readonly number[]) => Promise<number[]>;
 

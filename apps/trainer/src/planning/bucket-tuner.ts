@@ -4,7 +4,7 @@ import { median } from "@skein/measuring";
 import { millisecondsText } from "@skein/report";
 import type { Agree } from "./agree.ts";
 
-/** Change of the bucket size after a step, and a message for the user. */
+/** Result of the bucket tuner after a step: a new bucket size, or a message for the user. */
 export interface Tuned {
   /** New bucket size in bytes. Absent: unchanged. */
   readonly bucketBytes: number | undefined;
@@ -30,7 +30,10 @@ export class BucketTuner {
   private readonly bounds: readonly SearchBound[];
   private readonly agree: Agree;
 
-  /** @param bytes Initial bucket size in bytes. */
+  /**
+   * Creates a tuner for the job's range of bucket sizes.
+   * @param bytes Initial bucket size in bytes.
+   */
   constructor(job: BucketsJob & { readonly kind: "tuned" }, bytes: number, agree: Agree) {
     this.job = job;
     this.bytes = bytes;

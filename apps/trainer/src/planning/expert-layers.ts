@@ -17,10 +17,13 @@ export interface ExpertLayerTimes {
   readonly numChunks: number;
 }
 
-/** Matches the scope of a layer's all-to-all: the layer, then the stage. */
+/** Matches the scope name of an all-to-all of an expert layer: name of the layer, then `dispatch` or `combine`. */
 const exchange = /^(?<layer>.*)(?<stage>dispatch|combine)$/;
 
-/** Returns layer and stage of an all-to-all in a backward pass. Undefined for any other span. */
+/**
+ * Returns the layer and the stage (`dispatch` or `combine`) of an all-to-all in a backward pass. Undefined for any
+ * other span.
+ */
 const exchangeOf = ({ track, args }: Span): { readonly layer: string; readonly stage: string } | undefined => {
   if (track !== "collectives" || args?.scope === undefined) return undefined;
   const model = modelScope(args.scope);
@@ -62,7 +65,10 @@ export const expertLayersOf = (spans: readonly Span[], begin: number): readonly 
 
 const figures = ["beginSeconds", "endSeconds", "computeSeconds", "exchangedBytes", "numChunks"] as const;
 
-/** Computes the median times of each layer over several steps. */
+/**
+ * Returns the expert layers with their median times over several steps. @throws InvariantError if steps have different
+ * numbers of layers.
+ */
 export const medianLayers = (steps: readonly (readonly ExpertLayerTimes[])[]): readonly ExpertLayerTimes[] => {
   const counts = new Set(steps.map(({ length }) => length));
   if (counts.size > 1)

@@ -17,15 +17,15 @@ import {
 
 export type MeasuredCollective = "all-reduce" | "all-gather" | "all-to-all" | "reduce" | "broadcast";
 
-/** Message sizes in bytes, from a message dominated by startup time to a large bucket. */
+/** Sizes in bytes at which collectives are measured, from a message dominated by startup time to a large bucket. */
 const sizes: readonly number[] = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
 const samplesEach = 3;
 
 /**
- * Number of calls per sample, which is the mean time of the calls. The times of single calls alternate: a late rank
- * does not wait for messages, starts the next call early, and then waits longer. On links with a latency of 20 ms,
- * calls of 43 ms were measured as 2 and 85 ms in turn.
+ * Number of consecutive calls whose mean time is one sample. Times of single calls alternate: a late rank does not wait
+ * for messages, starts the next call early, and then waits longer. On links with a latency of 20 ms, calls of 43 ms
+ * were measured as 2 and 85 ms in turn.
  */
 const callsEach = 4;
 
@@ -39,13 +39,15 @@ const spanned = (spans: readonly Span[]): number => {
 };
 
 /**
- * Measures collectives along an axis on this rank, from the start until the result is available. The start corresponds
- * to the time at which a gradient becomes ready in a profile. Must be called on all ranks.
+ * Measures the time of collectives along a mesh axis on this rank, from the start of a collective until its result is
+ * available. The start corresponds to the time at which a gradient is ready in a gradient profile. Must be called on
+ * all ranks.
  *
- * @param maxBytes Maximum size of a dense vector in bytes; larger sizes are skipped.
+ * @param maxBytes Maximum size of a dense vector in bytes. Larger sizes are skipped, but at least three sizes are
+ * measured.
  * @param atOnce Number of concurrent collectives of equal size, each with its own priority. The measured time is from
  * the start of the first collective to the end of the last collective.
- * @returns bytes and seconds of each sample; for an all-gather, bytes of the result.
+ * @returns bytes and seconds of each sample. For an all-gather, bytes of the result.
  */
 export const measureCollectives = async (
   kind: MeasuredCollective,

@@ -9,7 +9,7 @@ import { measureCollectives, type MeasuredCollective } from "./measure-collectiv
 import { medianSeconds } from "./median-seconds.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
-/** Measured time of one factor in a step. */
+/** Measured time of one Kronecker factor (K-FAC) in a step. */
 export interface MeasuredFactor {
   readonly path: string;
   readonly side: LayerSide;
@@ -17,7 +17,7 @@ export interface MeasuredFactor {
   readonly workSeconds: number;
 }
 
-/** Measured times of a job's second-order work. */
+/** Measured times of the work that K-FAC adds to a job's steps: computing, inverting, applying and sending factors. */
 export interface CurvatureTimes {
   /** Factors, in the order in which they are computed. */
   readonly factors: readonly MeasuredFactor[];
@@ -31,10 +31,16 @@ export interface CurvatureTimes {
 }
 
 const profiledSteps = 6;
-/** Maximum number of factor sizes to time. Between these sizes, times are interpolated on a log-log scale. */
+/**
+ * Maximum number of factor sizes for which the inversion is timed. Times of other sizes are interpolated on a log-log
+ * scale.
+ */
 const maxSizes = 5;
 
-/** Measures when each factor of a step is computed. For this measurement, each factor is sent separately. */
+/**
+ * Measures the time at which each Kronecker factor of a step is computed. For this measurement, each factor is sent
+ * separately.
+ */
 const measureFactors = async (input: ProfileInput, curvature: Curvature): Promise<MeasuredFactor[]> => {
   const order: { readonly path: string; readonly side: LayerSide }[] = [];
   const observing: Curvature["observing"] = (key) => {
@@ -83,7 +89,10 @@ const secondsOf = async (
   }
 };
 
-/** Returns a factor for timing: identity matrices, or a diagonal of ones. The values do not affect the time. */
+/**
+ * Returns a Kronecker factor for timing, which contains identity matrices, or only ones if the factor is diagonal. The
+ * time does not depend on the values.
+ */
 const plainFactor = (shape: readonly number[]): NdArray => {
   const array = NdArray.zeros("f32", shape);
   const n = shape.at(-1)!;

@@ -218,14 +218,18 @@ const timedExperts = async ({ experts, width, job, backend }: ExpertsInput, numR
   };
 };
 
-/** Share of an expert's forward work before its last matrix product: one of two products, or two of three. */
+/**
+ * Share of an expert's forward work that a separate backward pass recomputes, by activation: all matrix products except
+ * the last product. The share is one of two products for `gelu`, and two of three for `swiglu`.
+ */
 const recomputedShare: Readonly<Record<ExpertsJob["activation"], number>> = { gelu: 1 / 2, swiglu: 2 / 3 };
 
 /**
- * Compiles a computation on the rows of the experts in two variants: rows in one chunk, as received, and rows split
- * into two chunks, as in the backward pass.
+ * Compiles the same computation on rows of tokens in two variants, to measure the time of copying rows into chunks.
+ * `whole`: the rows are used as received, in one chunk. `cut`: the rows are first copied into two chunks, as in a
+ * backward pass with more chunks than the forward pass.
  *
- * @param each Number of slots of an expert, at least two.
+ * @param each Number of slots per expert, at least two.
  */
 const timedRows = (
   { width, job, backend }: ExpertsInput,
@@ -259,13 +263,13 @@ const timedRows = (
 };
 
 /**
- * Measures the computation of one rank for a layer, without communication. Three times are measured: the experts alone;
- * a complete layer with the experts of one rank, in one chunk and in many chunks; and the rows of the experts, in one
- * chunk and split into two chunks. Must be called on all ranks, so that ranks share the machine as in a step. Measured
- * times differ between ranks.
+ * Measures the compute time of one rank for an expert layer, without communication. Measured are the experts alone, a
+ * complete layer in one chunk and in the maximum number of chunks, and copying of rows into chunks. Must be called on
+ * all ranks, so that ranks share the machine as in a step. Measured times differ between ranks.
  *
- * @param choices Dispatch choices to predict. Chunks are measured only if a choice has several chunks. Copies are
- * measured only if a choice has different numbers of chunks in forward and backward pass.
+ * @param choices Dispatch choices whose times are to be predicted. Several chunks are measured only if a choice has
+ * several chunks. Copying is measured only if a choice has different numbers of chunks in the forward and backward
+ * pass.
  */
 export const measureComputing = async (
   input: ExpertsInput,

@@ -23,16 +23,18 @@ export interface MeasuredBackward {
  */
 const beginOf = (spans: readonly Span[]): number => startOf(spans, "the loss", (name) => name.endsWith(" mean-loss"));
 
-/** Returns a predicate: whether only one rank holds the parameter at a path, so that the gradient is not sent. */
+/**
+ * Returns a predicate on parameter paths: whether only one rank holds the parameter, so that its gradient is not sent.
+ */
 export const isAloneOn = (parts: Pick<Parts, "sharding" | "mesh">): ((path: string) => boolean) => {
   const axisOf = replicasAxisOf(parts);
   return (path) => (parts.mesh[axisOf(path)] ?? 1) === 1;
 };
 
 /**
- * Returns the start of a bucket's collective in a step, in seconds after the start of the backward pass.
+ * Returns the time at which the collective of a bucket starts, in seconds after the start of the backward pass.
  *
- * @param loss Start of the backward pass.
+ * @param loss Start time of the backward pass in the time base of `spans`.
  */
 const startOfBucket = (spans: readonly Span[], bucket: number, loss: number): number =>
   Math.max(0, startOf(spans, `bucket ${bucket}`, (name) => name.endsWith(` exchange-${bucket}`)) - loss);

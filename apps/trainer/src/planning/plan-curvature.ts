@@ -54,7 +54,11 @@ const timesFrom = (numbers: readonly number[], paths: readonly string[]): Curvat
   };
 };
 
-/** Interpolates linearly between the logarithms of sizes and times. Extrapolates with the nearest segment. */
+/**
+ * Returns a function that estimates the time to invert a factor of a given size. Between measured sizes, it
+ * interpolates linearly in log-log scale, and outside it extrapolates the nearest segment. With one measured size, the
+ * time is proportional to the cube of the size.
+ */
 const interpolated =
   (inverses: CurvatureTimes["inverses"]) =>
   (size: number): number => {
@@ -98,7 +102,7 @@ const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: num
 /**
  * Chooses the form of K-FAC, the rank that inverts each factor, and the factors that are sent together.
  *
- * @returns the plan, and the prediction for each form, best first.
+ * @returns the plan, and the predicted times of each form, fastest first.
  */
 export const decideCurvature = (
   { optimizer, ranks }: Pick<Job, "optimizer" | "ranks">,

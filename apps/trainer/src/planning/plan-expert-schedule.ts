@@ -32,7 +32,7 @@ const scheduleNames: Readonly<Record<ParmSchedule, ShardSchedule>> = {
   baseline: "baseline",
 };
 
-/** Describes an expert layer of a job for the cost model. @param length Number of positions of a sample. */
+/** Describes an expert layer of a job for the cost model. @param length Number of positions (tokens) per sample. */
 const layerOf = (job: Job, length: number): ParmLayer => {
   const { model, mesh } = job;
   if (model.kind !== "gpt" || model.experts === undefined)

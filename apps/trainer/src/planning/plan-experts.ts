@@ -18,8 +18,9 @@ import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } 
 /** Maximum number of choices to measure, in addition to the flat method in one chunk. */
 const maxTimed = 4;
 /**
- * Maximum ratio of a choice's predicted time to the best prediction; slower choices are not measured. Predictions are
- * accurate within this factor. Much slower choices, such as a slot for each token, would also need much more memory.
+ * Maximum ratio of a choice's predicted time to the fastest predicted time. Slower choices are not measured, because
+ * predictions are accurate within this factor. Some of the slower choices, such as a slot for each token, would also
+ * need much more memory.
  */
 const maxSlowdown = 2;
 
@@ -109,8 +110,8 @@ const agreeOnComputing = async (
 };
 
 /**
- * Returns the layer as seen by dispatchers: each shard counts as an expert, and a token is sent to all shards of its
- * chosen experts.
+ * Returns the layer with shards of experts counted as experts, as dispatch methods see the layer. A token is sent to
+ * all shards of each expert that it chooses.
  */
 const toShards = (layer: DispatchedLayer, numShards: number): DispatchedLayer => ({
   ...layer,

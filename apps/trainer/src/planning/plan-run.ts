@@ -15,18 +15,19 @@ import { formatSchedule } from "./plan-expert-schedule.ts";
 import { type AgreedPlan, planTogether } from "./plan-together.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** Plans made before the model is built, because the model depends on them. */
+/** Plans for the expert layers, which are made before the model is built, because the model depends on these plans. */
 export interface EarlyPlans {
   readonly schedule?: ExpertSchedulePlan | undefined;
   readonly experts?: PlannedExperts | undefined;
 }
 
 /**
- * Measures the inputs of a job's plans, one after the other, and makes the plans. Must be called on all ranks.
+ * Makes the plans of a job that are not reused from an earlier plan. The inputs of each plan are measured, one plan
+ * after the other. Must be called on all ranks.
  *
- * @param kept Earlier plan whose parts are reused.
- * @param decided Plans that were just made, before the model was built.
- * @param basisOf Returns the values that a newly planned part depends on.
+ * @param kept Earlier plan, such as the plan in a checkpoint, whose parts are reused.
+ * @param decided Plans for the expert layers, made before the model was built.
+ * @param basisOf Returns the settings on which a newly made plan depends. The settings are stored with the plan.
  */
 export const planRun = async (
   input: ProfileInput,

@@ -42,8 +42,8 @@ export interface AgreedPlan {
 }
 
 /**
- * Returns the size in bytes of an all-reduce over all ranks that costs the same as sending this tensor with the
- * compressor.
+ * Returns the size in bytes of a dense all-reduce over all ranks that sends as many bytes per rank as the compressor
+ * sends for this tensor.
  *
  * @param among Number of ranks over which the tensor is averaged.
  */
@@ -53,7 +53,10 @@ const asAllReduce = (
   { among, ranks }: { readonly among: number; readonly ranks: number },
 ): number => (compressor.bytesSent(bucketOf([{ path, shape }]), among) * ranks) / (2 * (ranks - 1));
 
-/** Plans the density of each tensor, by path: between the job's minimum and maximum, or 1 for a dense tensor. */
+/**
+ * Chooses the density of each tensor's compressed gradient. Returns densities by path: a number from the job's minimum
+ * to its maximum, or 1 for a tensor that is sent dense.
+ */
 export const densitiesOf = (
   { minDensity, maxDensity }: { readonly minDensity: number; readonly maxDensity: number },
   profile: GradientProfile,
@@ -83,23 +86,26 @@ export interface ExchangeTimes {
     | undefined;
 }
 
-/** A decision about buckets and densities, and the data that the decision is based on. */
+/** Planned buckets and densities, with the data from which they were chosen. */
 export interface Decision {
   readonly plan: BucketedPlan;
   /** Profile of the gradients that are sent, with sizes in bytes after compression. */
   readonly profile: GradientProfile;
-  /** Buckets of the gradients that are sent. `plan` also has the buckets of gradients that are not sent. */
+  /** Buckets of the gradients that are sent. `plan` also contains the buckets of gradients that stay on one rank. */
   readonly sent: BucketPlan;
-  /** Buckets planned for idle times of expert layers. Only with `buckets: {kind: moe-idle}`. */
+  /**
+   * Buckets that were planned to fill idle network time around expert layers. Absent unless the job sets
+   * `buckets: {kind: moe-idle}`.
+   */
   readonly idle?: IdleBuckets | undefined;
 }
 
 /**
- * Chooses how gradients are merged into buckets, and the density of each gradient. Tensors averaged over different
- * ranks are sent in different buckets. The gradient of a tensor that only one rank holds is not sent. Its dense bucket
- * follows all other buckets, and does not wait for other ranks.
+ * Chooses which gradients are sent together in a bucket, and the density of each gradient. Tensors that are averaged
+ * over different ranks are in different buckets. The gradient of a tensor that only one rank holds is not sent; its
+ * bucket is dense, follows all other buckets, and waits for no other rank.
  *
- * @param unplanned Components of the job before a plan is made.
+ * @param unplanned Components of the job that were built without a plan.
  * @throws ArgumentError if buckets depend on expert layers, and no expert layer is known.
  */
 export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): Decision => {
@@ -127,7 +133,10 @@ export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): De
   return { plan: { buckets: [...sent, ...unsent], ...(densities && { densities }) }, profile, sent, idle };
 };
 
-/** Removes tensors from a profile. The backward time of a removed tensor is added to the next tensor. */
+/**
+ * Removes the excluded tensors from a gradient profile, and applies `priced` to the others. The backward time of a
+ * removed tensor is added to the next tensor.
+ */
 const without = (
   { tensors }: GradientProfile,
   isExcluded: (path: string) => boolean,
@@ -206,10 +215,13 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
   }
 };
 
-/** Slowdown factors when collectives do not run concurrently. */
+/** Slowdown factors if collectives run one at a time. */
 const noSlowdown: Slowdown = [1];
 
-/** Measures the slowdown of two concurrent collectives on these links, as seen by rank 0. */
+/**
+ * Measures how much two concurrent all-reduces slow each other down on these links. All ranks use the factor measured
+ * by rank 0.
+ */
 const measureSlowdown = async (
   unsent: LinearCollectiveModel,
   axis: string,

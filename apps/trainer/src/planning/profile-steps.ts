@@ -40,9 +40,10 @@ export interface ProfiledSteps {
 }
 
 /**
- * Returns the start of a rank's collective in a step, in seconds.
+ * Returns the start time of a collective in the spans of one rank, in seconds.
  *
- * @param is Whether a span name is the name of the collective.
+ * @param what Description of the collective for errors.
+ * @param is Returns whether a span name is the name of the collective.
  */
 export const startOf = (spans: readonly Span[], what: string, is: (name: string) => boolean): number => {
   const collectives = spans.filter(({ track }) => track === "collectives");

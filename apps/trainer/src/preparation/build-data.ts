@@ -102,9 +102,9 @@ const loadData = async (job: DataJob): Promise<TrainingData> => {
 };
 
 /**
- * Applies the sample limits of a job. With a validation fraction, samples held out from training replace the test
- * samples; with `judgeBy: training`, the training samples replace the test samples. `trainSamples` and `testSamples`
- * are applied last.
+ * Limits the samples of a data set as set in the job. With `validationFraction`, samples held out from training replace
+ * the test samples. `trainSamples` then limits the training samples. With `judgeBy: training`, the limited training
+ * samples replace the test samples. `testSamples` is applied last.
  */
 export const limitData = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
   const { trainSamples, testSamples, judgeBy } = job;
@@ -114,7 +114,10 @@ export const limitData = <Of extends Samples>(data: DataSet<Of>, job: DataJob): 
   return { ...data, train: trainPart, test: limitSamples(evaluated, testSamples, data) };
 };
 
-/** Applies the sample limits of a job to samples that may be streamed. Streamed training samples are not limited. */
+/**
+ * Limits the samples of a data set as set in the job, if the samples are not streamed. Streamed training samples are
+ * not limited.
+ */
 const limitAny = (data: TrainingData, job: DataJob): TrainingData => {
   const { train, test } = data;
   return isStreamed(train)

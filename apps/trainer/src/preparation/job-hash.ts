@@ -3,7 +3,7 @@ import { sha256 } from "@skein/cli/node";
 import { type DataJob, hashedData, type Job, withoutModulePaths } from "@skein/job/node";
 import type { Prepared } from "./prepared.ts";
 
-/** Settings that determine the results of training. */
+/** Job keys whose values determine the results of training. */
 const resultKeys = [
   "seed",
   "ranks",
@@ -24,8 +24,8 @@ const resultKeys = [
 ] as const satisfies readonly (keyof Job)[];
 
 /**
- * Settings excluded from the job hash because they do not affect results: file locations (the contents of the files are
- * hashed instead), and when and how fast images are decoded.
+ * Keys of the sections `data` and `model` that are excluded from the job hash, because they do not affect results: file
+ * locations (the contents of the files are hashed instead), and when and how fast images are decoded.
  */
 const ignoredKeys: readonly string[] = [
   "file",
@@ -41,11 +41,11 @@ const withoutIgnored = (part: object): object =>
   Object.fromEntries(Object.entries(part).filter(([key]) => !ignoredKeys.includes(key)));
 
 /**
- * Returns the settings that determine the results of training: equal settings give bitwise equal results at the same
- * step.
+ * Returns the settings that determine the results of training. Two runs with equal settings have bitwise identical
+ * results at the same step.
  *
  * @param data Digest of the samples, if the settings do not identify the samples.
- * @param decoder Image decoder, if the digest covers encoded samples.
+ * @param decoder Name of the image decoder, if the digest covers encoded samples.
  */
 const resultSettings = (job: Job, data?: string, decoder?: string): Readonly<Record<string, unknown>> => {
   const values = {
@@ -76,7 +76,10 @@ type ResultSettingsInput = Parameters<typeof resultSettings>;
 /** Returns the hash of the settings that determine the results of training. */
 export const jobHashOf = (...input: ResultSettingsInput): string => sha256(JSON.stringify(resultSettings(...input)));
 
-/** Returns the hash and settings stored in a manifest. Each setting is stored by its dotted key, for messages. */
+/**
+ * Returns the job hash, and the settings that it covers by dotted key such as `data.kind`, as stored in a checkpoint
+ * manifest. Error messages use the settings to name differences.
+ */
 export const settingsOf = (...input: ResultSettingsInput): Pick<Prepared, "jobHash" | "jobSettings"> => ({
   jobHash: jobHashOf(...input),
   jobSettings: flatSettings(resultSettings(...input)),

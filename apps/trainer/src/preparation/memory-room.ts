@@ -3,7 +3,8 @@ import { byteLength, flattenTree, type TensorSpec } from "@skein/tensor-core";
 import type { Prepared } from "./prepared.ts";
 
 /**
- * Memory limit of a process in bytes. WebAssembly addresses have 32 bits, and the ranks of a process share one memory.
+ * Memory limit of a process in bytes: WebAssembly addresses have 32 bits, and all ranks of a process share one
+ * WebAssembly memory.
  */
 const cpuMemoryBytes = 2 ** 32;
 

@@ -52,7 +52,7 @@ const requireFull = (train: SampleSpecs, batch: number): void => {
 /** Maximum number of steps: the state counts steps as u32. */
 const maxSteps = 2 ** 32 - 1;
 
-/** Returns the specs of the tensors in a state, merged over all ranks. */
+/** Returns the specs of the complete tensors in a state, by name. Shards of a tensor are merged. */
 const wholeSpecs = (
   { shared, parts, slices }: SavedLeaves<TensorSpec>,
   shardsOf: Sharding,

@@ -39,11 +39,11 @@ export const gradientTensors = ({
 };
 
 /**
- * Traces the exchange of some gradients alone, in one bucket, with the options of the job's last step. Nodes of the
- * exchange have the scope `exchange-0`. The graph also contains a sum of the mean and another tensor, which represents
- * the optimizer that reads the mean.
+ * Traces the exchange of some gradients in a single bucket, without the rest of the step, as in the last step of the
+ * job. The nodes of the exchange have the scope `exchange-0`. The mean gradient is then added to another tensor. This
+ * addition represents the optimizer, which reads the mean.
  *
- * @param tensors Gradients averaged over the same ranks.
+ * @param tensors Gradients that are averaged over the same ranks.
  * @param plan Densities by path, if the compression has densities.
  */
 export const traceExchange = (

@@ -35,8 +35,10 @@ export interface PreparedStep extends PreparedGraph {
 /**
  * Traces the graph of one training step on one rank's part of a batch.
  *
- * @param step Step number, from 0. The graph can differ between steps, because compressors may alternate.
- * @param part Selects one part of a split batch. Absent: the complete batch.
+ * @param step Step number, from 0. Graphs of different steps can differ, because a compressor may alternate between two
+ * methods.
+ * @param part Whether to trace the first or the last part of a batch that is computed in several parts. Absent: the
+ * complete batch.
  */
 const tracedStep = (
   parts: Parts,
@@ -68,7 +70,12 @@ const tracedStep = (
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
 };
 
-/** Applies the job's memory limit to a graph: recomputes values, as jit does before a backend compiles the graph. */
+/**
+ * Returns a graph that recomputes values so that its memory does not exceed the job's limit, as jit does before a
+ * backend compiles a graph. Returns the graph unchanged if the job has no limit.
+ *
+ * @throws ConfigError if the limit cannot be met.
+ */
 const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Graph) => number): Graph => {
   if (memory.maxBytes === undefined) return graph;
   try {
@@ -127,10 +134,10 @@ export const traceStep = (
 };
 
 /**
- * Prepares the step of a job for the CPU, or for a device.
+ * Prepares the graph of a job's step for the CPU or, if `device` is given, for a WebGPU device.
  *
- * @param alone Whether to return only the part with the largest memory use, if a step computes a batch in several
- * parts.
+ * @param alone Whether to return only the graph of the part that needs the most memory, if a step computes a batch in
+ * several parts.
  */
 export const prepareStep = (
   prepared: Prepared,

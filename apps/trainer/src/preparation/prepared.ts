@@ -27,13 +27,16 @@ export interface Prepared {
   readonly stepsPerEpoch: number;
   /** Number of steps done at the end of the run. */
   readonly totalSteps: number;
-  /** Step offset of a resumed run, see `stepOffsetAfter`. 0 for a new run. */
+  /**
+   * Position in the training samples, in steps, minus the number of completed steps; see `stepOffsetAfter`. 0 for a new
+   * run.
+   */
   readonly stepOffset: number;
   /** User-defined parts of the training step, from modules or a program. */
   readonly own: OwnParts;
-  /** Specs of the tensors in a checkpoint, by name, merged over all ranks. */
+  /** Specs of the complete tensors in a checkpoint, by name. Shards of a tensor are merged. */
   readonly whole: ReadonlyMap<string, TensorSpec>;
-  /** Specs of the tensors that each rank owns, by name, which differ between ranks. */
+  /** Specs of the tensors of which each rank has its own version, such as compressor residuals, by name. */
   readonly ownLeaves: ReadonlyMap<string, TensorSpec>;
   /** Size of the state on one rank in bytes. */
   readonly stateBytes: number;
@@ -69,9 +72,9 @@ export interface Given {
 }
 
 /**
- * Returns the inputs for building the components of a run.
+ * Returns the input for `buildParts`, which builds the components of a training step.
  *
- * @param plan Plan of the run, if the dispatch of tokens to experts is planned.
+ * @param plan Plan of the run. Needed if the dispatch of tokens to experts is planned.
  */
 export const partsInputOf = (
   { job, model, totalSteps, stepOffset, data, own }: Prepared,

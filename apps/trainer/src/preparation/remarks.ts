@@ -2,7 +2,7 @@ import { type ExpertsJob, expertsOf, type Job } from "@skein/job/node";
 import { isExchangePlanned, isExpertsPlanned } from "@skein/step/node";
 import { preprocessorRemarks } from "../pretrained/preprocessor.ts";
 
-/** Gates whose expert choices for a token depend on all tokens of a batch, including later tokens of the same text. */
+/** Gates that choose experts for a token from all tokens of a batch, and so from later tokens of the same text. */
 const gatesWithLookahead: readonly ExpertsJob["gate"][] = ["expert-choice", "soft"];
 
 export const remarksOn = (job: Job, totalSteps: number): string[] => {

@@ -27,7 +27,7 @@ import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import { type Prepared, partsInputOf } from "./prepared.ts";
 
 /**
- * Returns the specs of the tensors in a checkpoint, merged over all ranks.
+ * Returns the specs of the complete tensors in a checkpoint, by name. Shards of a tensor are merged.
  *
  * @throws CheckpointError if the parts of different ranks do not match.
  */
@@ -54,8 +54,9 @@ const isSameSpec = (one: TensorSpec | undefined, other: TensorSpec): boolean =>
   one !== undefined && sameSpec(one, other);
 
 /**
- * Returns the job with the sample position and the last step of a resumed run. With `epochs`, the last step depends on
- * the number of processed samples; `steps` counts completed steps. Without a checkpoint, returns the job unchanged.
+ * Returns the prepared job with the sample position and the last step of a run that resumes from a checkpoint. If the
+ * job sets `epochs`, the last step depends on the number of processed samples. If the job sets `steps`, it is the total
+ * number of completed steps. Without a checkpoint, returns the job of a new run.
  */
 export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): Prepared => {
   const { job, stepsPerEpoch: perEpoch } = prepared;

@@ -4,7 +4,10 @@ import { requireLabels, requireTokens } from "../modules/checked-values.ts";
 import { givenName } from "../modules/program-objects.ts";
 import { moduleName } from "../modules/load-module.ts";
 
-/** Returns the name of a job's data for error messages. Undefined if a loader already checks labels and tokens. */
+/**
+ * Returns the name of the job's data for error messages about labels and tokens. Undefined if the loader of the data
+ * already checks labels and tokens.
+ */
 const ownName = ({ data }: Pick<Job, "data">): string | undefined => {
   switch (data.kind) {
     case "module":

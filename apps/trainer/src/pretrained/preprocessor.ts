@@ -39,9 +39,9 @@ type Geometry = Pick<DecodedJob, "fit" | "resize">;
 const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /**
- * Returns the resize settings for a job with another image size than the model. The ratio of resized size to image size
- * is the same as in the model's preprocessing. Undefined: the model's settings are unknown, or a job may not have the
- * resulting size.
+ * Returns the resize settings for a job whose image size differs from the model's image size. The ratio of resized size
+ * to image size is the same as in the model's preprocessing. Undefined if the model's resize settings are unknown, or
+ * if the resized image would be too small for the job or larger than the maximum.
  */
 const geometryFor = (
   { resize, size: modelSize }: PreprocessorJob,

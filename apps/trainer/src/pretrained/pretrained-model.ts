@@ -20,7 +20,7 @@ const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[]
 };
 
 /**
- * Requires that a model fits the task of the samples. @throws ConfigError.
+ * Requires that a model fits the task of the samples.
  * @throws ConfigError if a model does not fit the task of the samples.
  */
 const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void => {

@@ -3,11 +3,12 @@ import type { NdArray } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
 
 /**
- * Returns a function that returns the initial weights for a path of the training state, from the checkpoint that the
- * job names. Undefined: the job names no checkpoint. Each rank reads the files. On each machine, the files must have
- * the same content as on the controller's machine.
+ * Opens the pretrained checkpoint that a job names, and returns a function from paths in the training state to initial
+ * weights. Undefined: the job names no checkpoint. Each rank reads the files of the checkpoint. On all machines, the
+ * files must have the same content as on the controller's machine.
  *
- * @throws PretrainedError, SafetensorsError for unreadable files; ConfigError for different files.
+ * @throws PretrainedError, SafetensorsError for unreadable files; ConfigError for files that differ from the
+ * controller's.
  */
 export const pretrainedWeights = async (job: Job): Promise<((path: string) => NdArray | undefined) | undefined> => {
   const { model } = job;

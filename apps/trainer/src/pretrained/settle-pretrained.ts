@@ -21,9 +21,10 @@ const digestOf = async (folder: string, names: readonly string[]): Promise<strin
 };
 
 /**
- * Adds the configuration of a pretrained model and the digest of its weights to a job. Also adds the preprocessing of
- * the model's training images, unless the job specifies preprocessing. If the folder of the model no longer exists, a
- * job that has these values is returned unchanged, because a resumed run reads only its own checkpoints.
+ * Adds the configuration of a pretrained model and the digest of its weights to a job. If the job had no configuration
+ * yet, also adds the preprocessing of the model's training images, unless the job specifies preprocessing. If the job
+ * has a configuration, but the model's folder no longer exists, returns the job unchanged, because a resumed run reads
+ * only its own checkpoints.
  *
  * @throws PretrainedError if the folder contains no checkpoint.
  */

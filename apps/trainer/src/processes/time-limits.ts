@@ -4,21 +4,28 @@
  * counts as lost.)
  */
 export const timeLimits = {
-  /** Wait for a stop signal to this process, after the same signal may have ended another process of the run. */
+  /**
+   * Time that the controller waits for a stop signal after a start failed or a process was lost. A signal sent to all
+   * processes may have been the cause, and may reach the controller later.
+   */
   ownSignal: 250,
   /**
-   * Wait for the launcher to report the exit of a process, after the coordinator has lost the connection to the
+   * Time that the controller waits for the exit code of a process, after the coordinator has lost the connection to the
    * process.
    */
   exitCode: 500,
   /**
-   * Wait for a launched process to end on request before its ranks have begun. A wait inside MPI cannot be interrupted.
+   * Maximum time for a launched process to end on request before its ranks have begun. A wait inside MPI cannot be
+   * interrupted.
    */
   launchedProcess: 1000,
-  /** Wait for a failed rank to report the reason, after other ranks have reported its loss. */
+  /**
+   * Time that the controller waits for a failed rank to report the reason, after other ranks have reported the loss of
+   * this rank.
+   */
   ownReport: 1500,
-  /** Wait for the threads of ranks to end by themselves. Afterwards, remaining threads are terminated. */
+  /** Maximum time for the threads of ranks to end by themselves. Afterwards, remaining threads are terminated. */
   threads: 5000,
-  /** Wait for a process to end its threads and itself. Afterwards, the process is killed. */
+  /** Maximum time for a process to end its threads and itself. Afterwards, the process is killed. */
   process: 8000,
 } as const;

@@ -2,21 +2,23 @@ import type { AllToAllLevel, LinkSample } from "@skein/collectives";
 import type { BlockingCommunicator } from "@skein/collectives/node";
 import { median } from "@skein/measuring";
 
-/** All-to-all times of a level as measured by one rank. */
+/** All-to-all times of one level (all ranks, within hosts or across hosts), as measured by one rank. */
 export interface AllToAllSamples {
   readonly level: AllToAllLevel;
   /** Number of ranks in a group. */
   readonly ranks: number;
-  /** Measured times, each with the number of bytes per rank, including bytes that a rank sends to itself. */
+  /**
+   * Measured times by operand size. The size is in bytes per rank, and includes the bytes that a rank sends to itself.
+   */
   readonly samples: readonly LinkSample[];
 }
 
 type Hosts = readonly (readonly number[])[];
 
 /**
- * Returns the groups of ranks of each level: all ranks, the ranks of one host, and the ranks at the same position on
- * each host. Returns only the level of all ranks if there is one host, or one rank per host, or if hosts have different
- * numbers of ranks.
+ * Returns the levels at which all-to-alls run, each with its groups of ranks. `all`: one group of all ranks. `within`:
+ * a group per host. `across`: a group per position within hosts, with one rank of each host. Only `all` is returned if
+ * there is a single host, if hosts have one rank each, or if hosts have different numbers of ranks.
  */
 export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; readonly groups: Hosts }[] => {
   const all = { level: "all", groups: [hosts.flat().toSorted((a, b) => a - b)] } as const;
@@ -26,7 +28,10 @@ export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; r
   return [all, { level: "within", groups: hosts }, { level: "across", groups: across }];
 };
 
-/** Returns the number of repetitions for a median. Smaller for large operands, because long times vary less. */
+/**
+ * Returns how often an all-to-all of this size is timed. The result of a measurement is the median. Large operands are
+ * timed less often, because their relative variation is smaller.
+ */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 21 : bytes < 1_000_000 ? 9 : 5);
 
 const timesOf = (

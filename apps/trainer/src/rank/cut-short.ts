@@ -1,7 +1,7 @@
 import type { DataError } from "@skein/data";
 import type { RankRun } from "./rank-run.ts";
 
-/** Ends the run because of unreadable samples. */
+/** Requests the end of the run because samples are unreadable. */
 export type CutShort = (error: DataError) => void;
 
 /**

@@ -29,7 +29,7 @@ export interface HistogramInput {
   readonly world: Communicator;
   readonly rank: number;
   readonly steps: CompiledSteps;
-  /** Output folder of the run; requests for histograms are files in this folder. */
+  /** Output folder of the run. Users request histograms with files in this folder. */
   readonly output: string;
   /** Called on rank 0 with the histograms. @param step Number of completed steps. */
   readonly recorded: (step: number, parameters: readonly ParameterHistograms[]) => void;
@@ -51,7 +51,9 @@ export interface HistogramRecorder {
 /** A tensor for which a histogram is computed. */
 interface Source {
   readonly array: DeviceArray;
-  /** Whether this rank counts the values of the tensor. Among ranks with the same values, only one rank counts. */
+  /**
+   * Whether this rank counts the values of the tensor. If several ranks have the same values, only one of them counts.
+   */
   readonly isMine: boolean;
   /** Whether the tensor is sharded over ranks. */
   readonly isShared: boolean;
@@ -80,8 +82,8 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   };
 
   /**
-   * Computes the histogram of each source. The results are on all ranks if ranks shard a tensor, otherwise only on rank
-   * 0.
+   * Computes the histogram of each source. If any tensor is sharded over ranks, all ranks receive the results;
+   * otherwise only rank 0 does.
    */
   const count = async (sources: readonly Source[]): Promise<(Histogram | undefined)[]> => {
     const ranges = Array<ValueRange>(sources.length).fill(emptyRange);

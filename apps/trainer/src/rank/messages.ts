@@ -34,7 +34,10 @@ export interface Assignment {
         readonly step: number;
         readonly files: readonly SavedFile[];
         readonly best?: BestSoFar | undefined;
-        /** Positions of the stream lanes after `step`. */
+        /**
+         * Positions in the training stream after `step`, one per lane. Lanes are read concurrently, and each lane
+         * provides a part of every batch.
+         */
         readonly lanes?: readonly LanePosition[] | undefined;
       }
     | undefined;
@@ -94,11 +97,14 @@ export interface RankInput extends Assignment {
   readonly sampleKind: SampleKind | undefined;
   /** Hash of the paths, dtypes and shapes of the trained parameters. */
   readonly trainedHash: string;
-  /** Parts of a plan that determine the layout of rank-specific state. */
+  /**
+   * Names of the plans that determine which tensors each rank owns, such as compressor residuals. A resumed run must
+   * reuse these plans.
+   */
   readonly boundPlans: readonly PlanName[];
   /** Recordings of other objects given by a program. Absent: none. */
   readonly recordings: PartRecordings | undefined;
-  /** Shared memory of `StopSignal`. */
+  /** Shared memory of the `StopSignal` of this process. */
   readonly stop: SharedArrayBuffer;
 }
 
@@ -125,8 +131,8 @@ export type RankMessage =
       /** Resident memory of rank 0's process after the step, in bytes. */
       readonly residentBytes: number | undefined;
       /**
-       * Metrics of the parameter update of the step. With `overlap: dear`, the metrics arrive one step later in a
-       * separate message.
+       * Metrics of this step's parameter update. Absent with `overlap: dear`, which applies the update one step later;
+       * a message of type "updated" then contains the metrics.
        */
       readonly update?: UpdateFigures | undefined;
       /** Whether the update was skipped because f16 gradients overflowed. */
@@ -135,8 +141,8 @@ export type RankMessage =
       readonly model?: Readonly<Record<string, number>> | undefined;
     }
   /**
-   * From each rank, at intervals, if there are several ranks: mean time of the last steps, and mean time without waits
-   * for collectives.
+   * From each rank, at intervals, if there are several ranks: mean time of the last steps in seconds, and the same mean
+   * without waits for collectives.
    */
   | { readonly type: "paced"; readonly step: number; readonly seconds: number; readonly ownSeconds: number }
   | ({ readonly type: "updated"; readonly step: number } & UpdateFigures)
@@ -145,7 +151,7 @@ export type RankMessage =
       readonly step: number;
       readonly sums: EvaluationSums;
       readonly seconds: number;
-      /** From rank 0: comparison with earlier evaluations. Absent: the run does not use the comparison. */
+      /** From rank 0: best evaluation so far. Absent: the run does not compare evaluations. */
       readonly best?: BestSoFar | undefined;
     }
   /**
@@ -186,7 +192,7 @@ export type RankMessage =
       readonly type: "saved";
       readonly step: number;
       readonly files: readonly SavedFile[];
-      /** Positions of the stream lanes read by this rank. */
+      /** Positions in the training stream, one per lane that this rank reads. */
       readonly lanes?: readonly PlacedLane[] | undefined;
     }
   /** Measurements of this rank: all-to-alls, and links to higher ranks. */

@@ -7,8 +7,8 @@ import { digestOf } from "@skein/tensor-core/backend";
 import type { RankInput } from "./messages.ts";
 
 /**
- * Returns a matrix whose products and sums are rounded, so that arithmetic with and without fused multiply-add has
- * different results.
+ * Returns a test matrix whose products and sums need rounding, so that results differ between arithmetic with and
+ * without fused multiply-add.
  */
 const operand = (rows: number, columns: number, seed: number): NdArray =>
   NdArray.from(
@@ -16,7 +16,10 @@ const operand = (rows: number, columns: number, seed: number): NdArray =>
     [rows, columns],
   );
 
-/** Returns a digest of the bits of exp and tanh of a small matrix product. */
+/**
+ * Returns a digest of the bits of exp(A·B) and tanh(A·B) for small matrices A and B. Equal digests indicate equal
+ * arithmetic.
+ */
 const arithmeticOf = async (backend: Backend): Promise<string> => {
   const probe = (a: Tensor, b: Tensor): Tensor => {
     const product = matmul(a, b);

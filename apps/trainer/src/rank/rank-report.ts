@@ -69,7 +69,8 @@ export class RankReport {
   }
 
   /**
-   * Reports the update of `step` if the update was applied late: during the next step, or when the state was settled.
+   * Reports the metrics of an update that was applied later than in `step`: during the next step, or before the state
+   * was evaluated or saved.
    */
   updated(step: number, update: UpdateFigures): void {
     this.postOnce({ type: "updated", step, ...update });

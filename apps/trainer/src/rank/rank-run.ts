@@ -30,8 +30,8 @@ export interface RankRun {
   /** Step offset of the run, see `stepOffsetAfter`. */
   readonly stepOffset: number;
   /**
-   * Stream lane positions before the first step. Undefined: training samples are not a stream, or all lanes start at
-   * the beginning.
+   * Positions in the training stream before the first step, one per lane. Undefined: training samples are not a stream,
+   * or all lanes start at the beginning.
    */
   readonly lanes?: readonly LanePosition[] | undefined;
   /** Best evaluation so far. Absent: no earlier evaluation is known. */
@@ -51,7 +51,7 @@ export interface RankRun {
     RankReport,
     "stepped" | "updated" | "evaluated" | "moved" | "routed" | "histograms" | "remark" | "damaged" | "cutShort"
   >;
-  /** Called before each step with the state that the step will consume, and the step number. */
+  /** Called before each step with the current state and the step number. Returns the state that the step consumes. */
   readonly beforeStep?: ((state: DeviceState, step: number) => Promise<DeviceState>) | undefined;
 }
 

@@ -126,9 +126,10 @@ export const sliceGatherer = (backend: Backend, communicators: Communicators): S
 };
 
 /**
- * Copies this rank's share of a settled state from the device. Rank 0 saves shared tensors. Among the ranks with the
- * same shard, the first rank saves that shard. Each rank saves its own residuals. Slices are gathered tensor by tensor,
- * and the first rank of the group saves the complete tensor. Must be called on all ranks.
+ * Copies this rank's part of a checkpoint from the device. The state must have no pending gradients. Rank 0 saves the
+ * shared tensors. If several ranks have the same shard, the first of them saves it. Each rank saves its own residuals.
+ * Slices of an array are gathered, one tensor at a time, and the first rank of the group saves the complete tensor.
+ * Must be called on all ranks.
  */
 export const copyParts = async (
   state: DeviceState,
@@ -139,7 +140,10 @@ export const copyParts = async (
   const { shared, parts, slices, own } = splitLeaves(state, layout);
   const place = placeOf(job, rank);
   const shardsOf = stateSharding(layout.sharding, state.params);
-  /** Returns the file name for a path that several ranks share. Undefined: another rank saves the path. */
+  /**
+   * Returns the file to which this rank saves a tensor that several ranks have. Undefined: another rank saves the
+   * tensor.
+   */
   const commonFile = (path: string): string | undefined => {
     const shards = shardsOf(path);
     if (shards.length === 0) return rank === 0 ? sharedFile : undefined;

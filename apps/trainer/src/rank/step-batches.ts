@@ -6,7 +6,7 @@ import type { CutShort } from "./cut-short.ts";
 import type { RankRun } from "./rank-run.ts";
 import type { StepMeter } from "./step-meter.ts";
 
-/** Batch of one step, and its position in the training samples. */
+/** Batch of one step, and position of the batch in the training samples. */
 export interface StepBatch {
   readonly batch: NamedTree<NdArray>;
   readonly position: Prefetched["position"];
@@ -38,7 +38,10 @@ export class StepBatches {
     });
   }
 
-  /** Positions of the stream lanes after the last batch. Undefined: this rank does not know the positions. */
+  /**
+   * Positions in the training stream after the last batch, one per lane. Undefined: this rank does not know the
+   * positions.
+   */
   get lanes(): readonly PlacedLane[] | undefined {
     return this.placed;
   }

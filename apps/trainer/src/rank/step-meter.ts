@@ -1,7 +1,7 @@
 import type { Communicator, SpanRecorder } from "@skein/tensor-core";
 import type { WaitClock } from "./timed-communicator.ts";
 
-/** Measured times and amounts of one step. */
+/** Measured costs of one step: duration, waits, image cache hits and sent bytes. */
 export interface StepCosts {
   readonly seconds: number;
   /** Part of `seconds` spent waiting for collectives. */
@@ -24,7 +24,7 @@ export interface StepMeterInput {
   readonly trace?: StepTrace | undefined;
 }
 
-/** Recorder of spans, and the steps to record. */
+/** Recorder of a rank's spans, with the selection of steps to record. */
 export interface StepTrace {
   readonly recorder: SpanRecorder;
   /** Number of first steps for which a span is recorded. */
@@ -65,7 +65,7 @@ export class StepMeter {
     };
   }
 
-  /** Runs work between two steps. The work is excluded from the costs of both steps. */
+  /** Runs work between two steps. Its time, waits and sent bytes are excluded from the costs of both steps. */
   async exclude(work: () => Promise<void>): Promise<void> {
     const { waitClock, world } = this.input;
     const [milliseconds, waited, allToAll, sent] = [

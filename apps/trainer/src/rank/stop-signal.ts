@@ -16,7 +16,10 @@ export class StopSignal {
     this.words = new Int32Array(buffer);
   }
 
-  /** @param firstStep Number of steps completed before the run. */
+  /**
+   * Creates a signal in new shared memory.
+   * @param firstStep Number of steps completed before the run.
+   */
   static create(firstStep: number): StopSignal {
     const signal = new StopSignal(new SharedArrayBuffer(12));
     Atomics.store(signal.words, wordIndex.stopAt, never);
@@ -56,8 +59,8 @@ export class StopSignal {
   }
 
   /**
-   * Returns the result of `begin` if no wait is needed. Undefined: a stop is requested and the last step is not
-   * decided.
+   * Announces a step, and returns the result of `begin` if no wait is needed. Undefined: a stop is requested, and the
+   * last step is not decided yet.
    */
   announce(step: number): boolean | undefined {
     for (let current = Atomics.load(this.words, wordIndex.begun); current < step; ) {

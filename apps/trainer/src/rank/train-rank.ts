@@ -62,7 +62,7 @@ export const trainRank = async (
     threads,
   });
   const report = new RankReport(connection.rank, input.job.ranks, post);
-  /** Stream lane positions, by step, for steps whose state is being written. */
+  /** Positions in the training stream, one per lane, for each step whose state is being written. */
   const lanes = new Map<number, readonly PlacedLane[] | undefined>();
   const writer = new PartWriter((step, files) => {
     report.saved(step, files, lanes.get(step));
@@ -81,7 +81,10 @@ export const trainRank = async (
   }
 };
 
-/** Writer of checkpoint parts, and the lane positions to report with these parts. */
+/**
+ * State of checkpoint saving: writer of this rank's checkpoint files, and the stream positions to report when the files
+ * of a step are written, by step.
+ */
 interface Saving {
   readonly writer: PartWriter;
   readonly lanes: Map<number, readonly PlacedLane[] | undefined>;
@@ -216,8 +219,8 @@ const samplesOf = async (
 };
 
 /**
- * Returns the properties of a run, other than its job, on which plans depend. Ranks exchange host names only if the job
- * or its checkpoint has plans.
+ * Returns the properties of a run, in addition to its job, on which its plans depend: trained parameters and hosts.
+ * Ranks exchange host names only if the job or its checkpoint has plans.
  */
 const planWorldOf = async ({ job, plan, trainedHash }: RankInput, world: Communicator): Promise<PlanWorld> => {
   const isNeeded = world.worldSize > 1 && (plan !== undefined || isPlanned(job));

@@ -9,7 +9,10 @@ const valuesOf = (lines: readonly MetricLine[], name: string): StepValue[] =>
     return typeof value === "number" && Number.isFinite(value) ? [[line.step, value] as const] : [];
   });
 
-/** Returns the median ratio of a quantity, in seconds, to the step time. Undefined: no step has the quantity. */
+/**
+ * Returns the median over steps of the ratio of the quantity `name`, in seconds, to the step time. Undefined: no step
+ * has this quantity.
+ */
 const shareOfStep = (steps: readonly MetricLine[], name: string): number | undefined => {
   const shares = steps.flatMap((line) => {
     const [part, whole] = [line[name], line["seconds"]];

@@ -72,7 +72,7 @@ export interface JobOutcome extends Outcome {
   readonly tracePath: string | undefined;
 }
 
-/** A prepared job, with notes about it for the user. */
+/** A prepared job, with notes for the user. */
 interface Noted {
   readonly prepared: Prepared;
   readonly notes: readonly string[];

@@ -65,7 +65,11 @@ const imagesOf = async (
   return images;
 };
 
-/** @param fromStep Number of steps completed before this process; later lines of an earlier attempt are removed. */
+/**
+ * Opens the samples file of a run, which contains model outputs of samples.
+ * @param fromStep Number of steps completed before this process. Lines after this step, written by an earlier attempt,
+ * are removed.
+ */
 export const openSamplesFile = async (
   folder: string,
   fromStep: number,
@@ -90,7 +94,10 @@ export class SamplesFile {
   private readonly classNames: readonly string[] | undefined;
   private hasImages = false;
 
-  /** @param data Data and images of the displayed samples; images are keyed by sample index. */
+  /**
+   * Called by `openSamplesFile`, which loads the images first.
+   * @param data Data and images of the displayed samples. Images are keyed by sample index.
+   */
   constructor(
     folder: string,
     fromStep: number,

@@ -9,7 +9,10 @@ export const gridPoints = (choices: readonly (readonly unknown[])[]): Point[] =>
     [[]],
   );
 
-/** Returns a random number in [0, 1), determined by seed, draw and dimension. */
+/**
+ * Returns a uniform random number in [0, 1), determined by the seed, the number of the draw and the index of the
+ * dimension.
+ */
 const drawn = (seed: number, draw: number, dim: number): number =>
   threefry2x32([seed % 2 ** 32, Math.floor(seed / 2 ** 32)], [draw, dim])[0] / 2 ** 32;
 
@@ -52,8 +55,9 @@ export interface Tried {
 }
 
 /**
- * Returns the observations for a Gaussian process. Losses far above the median are reduced, because next to the loss of
- * a nearly diverged run, the process could not distinguish the remaining losses.
+ * Returns the points and losses of trials for the fit of a Gaussian process. Losses far above the median are clipped,
+ * because the loss of a nearly diverged run would make all other losses look equal. A failed trial gets the highest
+ * clipped loss.
  */
 const observations = (tried: readonly Tried[]): Observation[] => {
   const known = tried.flatMap(({ loss }) => (loss === undefined ? [] : [loss])).toSorted((a, b) => a - b);

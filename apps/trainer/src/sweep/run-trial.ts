@@ -14,8 +14,8 @@ export type TrialEnd = Pick<Trial, "state" | "loss" | "accuracy" | "steps" | "se
 const silent: Progress = { update: () => undefined, note: () => undefined, close: () => undefined };
 
 /**
- * Codes of errors that the values of a trial can cause. A trial with such an error counts as the worst, and other
- * trials continue. Any other error, such as a full disk, ends the sweep.
+ * Codes of errors that can be caused by the values of a trial. A trial with such an error counts as the worst trial,
+ * and other trials continue. Any other error, such as a full disk, ends the sweep.
  */
 const ownFailures: ReadonlySet<string> = new Set([
   "non-finite",

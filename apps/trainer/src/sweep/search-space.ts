@@ -130,8 +130,8 @@ export const searchSpace = (grid: readonly string[], random: readonly string[]):
 };
 
 /**
- * Returns the number at a relative position of a range, on the scale of the range. @param share Relative position, 0 to
- * 1.
+ * Converts a relative position in a range to a number, linearly in the scale of the range. The number is rounded by
+ * `shortened`. @param share Relative position, 0 to 1.
  */
 export const numberAt = ({ low, high, scale, isWhole }: Range, share: number): number => {
   const exact = scale === "log" ? low * (high / low) ** share : low + (high - low) * share;
@@ -139,8 +139,9 @@ export const numberAt = ({ low, high, scale, isWhole }: Range, share: number): n
 };
 
 /**
- * Rounds a number to an integer or, if the range is not of integers, to four significant digits more than `low` and
- * `high` have in common. The result is within the range.
+ * Rounds a number of a range, so that the number is short to write. A range of integers rounds to integers. Any other
+ * range keeps four significant digits, plus the leading digits that `low` and `high` have in common. The result is
+ * within the range.
  */
 export const shortened = ({ low, high, isWhole }: Pick<Range, "low" | "high" | "isWhole">, exact: number): number => {
   const common = Math.max(0, Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)) / (high - low))));

@@ -83,13 +83,16 @@ const trialsOf = (
   return all;
 };
 
-/** Returns the corners of the search space, which are checked first to detect invalid jobs. */
+/**
+ * Returns the corners of the search space, which are checked before the first trial to detect invalid jobs. Dimensions
+ * after the sixth only have their first value or lower bound.
+ */
 const corners = (dimensions: readonly Dimension[]): Point[] =>
   gridPoints(dimensions.slice(0, 6).map((one) => (one.kind === "range" ? [one.low, one.high] : one.values))).map(
     (point) => [...point, ...dimensions.slice(6).map((one) => (one.kind === "range" ? one.low : one.values[0]))],
   );
 
-/** Returns the base job of all trials, with a validation split. */
+/** Returns the base job of all trials, in which validation samples are split off from the training samples. */
 const evaluatedJob = async (
   file: string,
   overrides: readonly Override[],
@@ -185,7 +188,10 @@ interface CheckedSweep extends Pick<SweepRun, "overrides" | "dimensions" | "numT
   readonly settings: SweepSettings;
   /** Whether the job sets a validation fraction. */
   readonly isOwnFraction: boolean;
-  /** Loss and accuracy on the validation samples if classes are guessed. */
+  /**
+   * Results of guessing on the validation samples: accuracy of always predicting the most frequent class, and loss of a
+   * uniform guess.
+   */
   readonly chance: Chance;
 }
 
