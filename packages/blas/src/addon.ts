@@ -4,11 +4,14 @@ import type { Sgemm } from "@skein/cpu-kernels";
 export interface LibraryIdentity {
   readonly family: string;
   readonly version: string;
-  /** Name of the kernels that the library has chosen for this processor. Empty if the library does not report it. */
+  /**
+   * Kernel set that the library has selected for this processor, such as "Cooperlake". Empty if the library does not
+   * report its kernel set.
+   */
   readonly core: string;
 }
 
-/** Facts that a library reports about itself. */
+/** Properties that a BLAS library reports about itself. */
 export interface LibraryFacts extends LibraryIdentity {
   /** Whether several threads can multiply concurrently. If false, threads multiply one at a time. */
   readonly concurrent: boolean;
@@ -20,14 +23,20 @@ export interface LibraryFacts extends LibraryIdentity {
  */
 export interface BlasAddon {
   describe(library: string): LibraryFacts;
-  /** @param memory View that starts at the first byte of the memory. The memory must not move when it grows. */
+  /**
+   * Returns the matrix multiplication of a library, bound to a memory.
+   *
+   * @param memory View that starts at the first byte of the memory. The memory must not move when it grows.
+   */
   open(library: string, memory: Uint8Array): Sgemm;
 }
 
-/** Returns text that identifies a library, for messages and for the comparison between ranks. */
+/**
+ * Returns the family, version and kernel set of a library as text, for messages and for the comparison between ranks.
+ */
 export const libraryText = ({ family, version, core }: LibraryIdentity): string =>
   `${family} ${version}${core === "" ? "" : ` (${core})`}`;
 
-/** Message for libraries in which only one thread can multiply at a time. */
+/** Advice for users of a BLAS library in which only one thread can multiply at a time. */
 export const noLocksAdvice: string =
   "built without locks, so threads multiply one at a time; install one with them (Debian: libopenblas0-pthread)";

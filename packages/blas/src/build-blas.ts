@@ -72,7 +72,10 @@ export interface BuiltBlas extends BlasFiles {
   readonly library: string;
   /** Whether several threads can multiply concurrently. */
   readonly concurrent: boolean;
-  /** Number of measured shapes. `faster`: number of these shapes that the library computes faster than WebAssembly. */
+  /**
+   * `measured`: number of measured shapes. `faster`: number of these shapes that the library computes faster than
+   * WebAssembly.
+   */
   readonly measured: number;
   readonly faster: number;
 }

@@ -50,7 +50,7 @@ export interface MeasureOptions {
  * Measures each kernel in WebAssembly and with a BLAS, and returns the median times. The two implementations alternate,
  * so that a slow phase of the machine affects both implementations. Takes about 30 s.
  *
- * @param open Returns the BLAS's matrix product function, bound to a memory.
+ * @param open Returns the BLAS's matrix multiplication, bound to a memory.
  */
 export const measureTable = async (
   open: (memory: WasmMemory) => Sgemm,

@@ -39,8 +39,8 @@ const imagesPerBatch = 8;
 const convolve = (stride: number, x: Tensor, w: Tensor): Tensor => conv2d(x, w, { stride, padding: "same" });
 
 /**
- * Gradient operators, and the operand of the convolution that each gradient belongs to. The forward pass is removed
- * from the graph, because its result is not used.
+ * Gradient operators of a convolution, each with the index of the operand whose gradient the operator computes: 0 for
+ * the images, 1 for the weights. The forward pass is removed from the graph, because its result is not used.
  */
 const gradients: readonly (readonly [ContractionOp, operand: 0 | 1])[] = [
   ["conv2d-backward-input", 0],
@@ -48,8 +48,8 @@ const gradients: readonly (readonly [ContractionOp, operand: 0 | 1])[] = [
 ];
 
 /**
- * 3×3 convolutions of images of three sizes. Convolutions with many channels are also measured with a stride of two
- * pixels, which WebAssembly computes with a different algorithm.
+ * Convolutions to measure: 3×3 kernels on images of three sizes. Convolutions with many channels are also measured with
+ * a stride of two pixels, which WebAssembly computes with a different algorithm.
  */
 const convolutions = [8, 16, 32].flatMap((size) =>
   [1, 8, 32, 128].flatMap((channels) =>
@@ -75,7 +75,10 @@ const convolutions = [8, 16, 32].flatMap((size) =>
 
 const headsPerBatch = 4;
 
-/** Numbers of queries and keys: complete sequences, and a single query that attends to many earlier keys. */
+/**
+ * Attention sizes to measure, [number of queries, number of keys]: complete sequences, and a single query that attends
+ * to many earlier keys.
+ */
 const lengths = [
   [1, 64],
   [1, 1024],

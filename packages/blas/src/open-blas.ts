@@ -24,7 +24,7 @@ export const loadAddon = (file: string): BlasAddon => {
 };
 
 /**
- * Returns the facts that a library reports about itself.
+ * Returns the properties that a library reports about itself.
  *
  * @throws BlasError `blas-missing` if the library cannot be used.
  */
@@ -60,13 +60,13 @@ export const findBlas = (
 };
 
 /**
- * Returns a library's matrix product function, bound to a memory. The address is passed only once, because a shared
+ * Returns a library's matrix multiplication, bound to a memory. The address is passed only once, because a shared
  * WebAssembly memory does not move when it grows.
  */
 export const openProduct = (addon: BlasAddon, library: string, memory: WasmMemory): ReturnType<BlasAddon["open"]> =>
   addon.open(library, new Uint8Array(memory.buffer));
 
-/** A BLAS, and whether several threads can multiply with it concurrently. */
+/** An opened BLAS, and whether several threads can multiply with the BLAS concurrently. */
 interface MeasuredBlas extends Blas {
   readonly concurrent: boolean;
 }

@@ -22,8 +22,8 @@ export interface ShapeTable {
   readonly library: LibraryIdentity & { readonly name: string };
   readonly shapes: readonly MeasuredShape[];
   /**
-   * Products can be split between rows at multiples of this number without changing results; see `measureSliceRows`.
-   * Absent: unknown, so products are not split.
+   * Row granularity for splitting products: splits between rows at multiples of this number do not change results; see
+   * `measureSliceRows`. Absent: unknown, so products are not split.
    */
   readonly sliceRows?: number | undefined;
 }

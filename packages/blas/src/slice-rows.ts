@@ -1,7 +1,9 @@
 import { createSharedMemory, type Sgemm } from "@skein/cpu-kernels";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 
-/** Row counts to test: typical heights of register tiles in libraries, and multiples of these heights. */
+/**
+ * Candidates for the row granularity: typical heights of register tiles in libraries, and multiples of these heights.
+ */
 const candidates = [4, 8, 12, 16, 24, 32, 48, 64, 96];
 const trials = 48;
 const most = { rows: 260, columns: 200, inner: 700 };

@@ -9,7 +9,7 @@ interface ThreadProductData {
 }
 
 /**
- * Opens a library's matrix product function in a helper thread. Helper threads of `@skein/cpu-kernels` import this file
+ * Opens a library's matrix multiplication in a helper thread. Helper threads of `@skein/cpu-kernels` import this file
  * by its URL and call this function.
  */
 export const openInThread = ({ addon, library }: ThreadProductData, memory: WasmMemory): Sgemm =>

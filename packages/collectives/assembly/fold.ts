@@ -17,8 +17,8 @@ export const longHistory: usize = 836;
 export const shortHistory: usize = 209;
 
 /**
- * Returns 16 folded bytes from the 16 message bytes at `m`. `w` is the address of the history, which contains the 836
- * folded bytes before these message bytes.
+ * Folds the 16 message bytes at `m`, and returns the 16 folded bytes. `w` is the address of the history: the 836 folded
+ * bytes before these message bytes.
  */
 // @ts-ignore: decorator
 @inline

@@ -35,21 +35,21 @@ export function setUpperHalf(to: usize, i: usize, half: u32, wide: bool): void {
   else store<u16>(to + (i << 1), half as u16);
 }
 
-/** Returns the sign and mantissa of an upper half as one byte. */
+/** Returns the sign and mantissa of an element as one byte, given the upper 16 bits of the element. */
 // @ts-ignore: decorator
 @inline
 export function signAndMantissa(half: u32): u32 {
   return ((half >> 8) & 0x80) | (half & 0x7f);
 }
 
-/** Returns the exponent of an upper half. */
+/** Returns the exponent of an element, given the upper 16 bits of the element. */
 // @ts-ignore: decorator
 @inline
 export function exponentOf(half: u32): u32 {
   return (half >> 7) & 0xff;
 }
 
-/** Builds an upper half from its exponent, sign and mantissa. */
+/** Builds the upper 16 bits of an element from its exponent, sign and mantissa. */
 // @ts-ignore: decorator
 @inline
 export function joinHalf(signMantissa: u32, exponent: u32): u32 {

@@ -15,8 +15,8 @@ const sizes = [1, 4, 16, 64];
 const say = (line: string): void => void (rank === 0 && console.log(line));
 
 /**
- * Returns the throughput of plain sockets in bytes per second and direction. The sockets are dialed and read as in
- * links, without other work.
+ * Baseline: returns the throughput of plain sockets in bytes per second and direction. The sockets are dialed and read
+ * in the same way as the sockets of links, but carry no frames.
  */
 const socketRate = async (bothWays: boolean): Promise<number> => {
   const total = 2 ** 31;

@@ -61,7 +61,8 @@ const communicatorOf = (requests: RankRequests, group: number, members: readonly
 };
 
 /**
- * Returns the settings that ranks of several processes must compare. Threads of one process always have equal settings.
+ * Returns the settings that must be equal on ranks of different processes, by name. Threads of one process always have
+ * equal settings.
  */
 const factsOf = ({ preference: { order = "rank", link }, facts }: WorldConnection): Facts => ({
   "order of sums": order,
@@ -94,7 +95,7 @@ interface JoinData {
  * other processes, except over express connections of `runtime`.
  * @param runtime socket calls with which this thread reads and writes its express connections. Absent: no express
  * connections.
- * @throws RanksDifferError if ranks have different facts or different settings for the choice of algorithms;
+ * @throws RanksDifferError if ranks have different `facts` or different settings for the choice of algorithms;
  * CollectiveError if a rank does not join.
  */
 export const createCommunicator = (

@@ -8,14 +8,14 @@ export interface Message {
   readonly summed?: boolean;
 }
 
-/** One or more equal rounds of messages. */
+/** A round of messages, or several equal rounds in sequence. */
 export interface MessageRound {
   /** Number of equal rounds in sequence. Default: 1. */
   readonly times?: number;
   readonly sends: (rank: number) => readonly Message[];
 }
 
-/** Sent and received amounts per rank or host. */
+/** Total amounts that each rank or host has sent and received. */
 class Ledger {
   readonly sent: Float64Array;
   readonly received: Float64Array;

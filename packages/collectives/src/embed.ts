@@ -1,8 +1,8 @@
 import type { ElementRange, Region, Step } from "./schedule.ts";
 
 /**
- * Region and element offset in the outer schedule for each region of an inner schedule. An absent region maps to
- * itself, with offset 0.
+ * Mapping of each region of an inner schedule to a region of the outer schedule and an element offset. A region that is
+ * absent from the mapping maps to itself, with offset 0.
  */
 export type Bases = { readonly [R in Region]?: Pick<ElementRange, "region" | "offset"> };
 

@@ -104,8 +104,8 @@ export class RanksDisagreeError extends CollectiveError {
 }
 
 /**
- * Ranks have different settings. The ranks could compute sums with different bits, or choose different algorithms and
- * wait forever.
+ * Ranks have different settings. Their sums could therefore differ bitwise, or the ranks could choose different
+ * algorithms and wait forever.
  */
 export class RanksDifferError extends CollectiveError {
   override name = "RanksDifferError";

@@ -16,8 +16,8 @@ export interface Execution extends Pick<CollectiveRequest, "input" | "output" | 
 type Receive = Extract<Step, { action: "receive" }>;
 type ReduceStep = Extract<Receive, { combine: "reduce" }>;
 /**
- * An execution that pauses when a transport returns a promise or a future. Resume the generator with the value of the
- * promise, or when the `Future` is ready.
+ * Resumable execution, as a generator. The generator yields a promise or a future if it has to wait. Resume the
+ * generator with the value of the promise, or when the `Future` is ready.
  */
 export type Walk<T> = Generator<Promise<unknown> | Future<unknown>, T, unknown>;
 
@@ -159,7 +159,7 @@ const requireFuture = <T>(later: Promise<T> | Future<T>): Future<T> => {
 };
 
 /**
- * Runs a walk to its end in this thread.
+ * Runs a walk (a resumable execution) to its end in this thread, and returns its result.
  *
  * @param wait blocks until a future is ready. Another thread completes the future.
  */
@@ -179,7 +179,7 @@ export const settleBlocking = <T>(later: Promise<T> | Future<T>, wait: (future: 
 };
 
 /**
- * Runs a walk to its end without blocking.
+ * Runs a walk (a resumable execution) to its end without blocking the thread, and resolves with its result.
  *
  * @param wait returns a promise that resolves when a future is ready. Another thread completes the future.
  */

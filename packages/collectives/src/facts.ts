@@ -2,17 +2,17 @@ import type { Communicator } from "@skein/tensor-core";
 import { RanksDifferError } from "./errors.ts";
 
 /**
- * Settings that must be equal on all ranks of a world: name → human-readable value. Examples are the build of the
+ * Settings that must be equal on all ranks of a world: human-readable values by name. Examples are the build of the
  * kernels and the order of sums.
  */
 export type Facts = { readonly [name: string]: string };
 
 /**
- * Checks that all ranks have the same facts.
+ * Checks that all ranks have the same settings.
  *
- * @param ranks facts of each rank, in rank order.
- * @throws RanksDifferError with the name of the first fact that differs, both values and their ranks. All ranks throw
- * the same error.
+ * @param ranks settings of each rank, in rank order.
+ * @throws RanksDifferError with the name of the first setting that differs, both values and their ranks. All ranks
+ * throw the same error.
  */
 export const requireSameFacts = (ranks: readonly Facts[], rank: number): void => {
   const [first, ...rest] = ranks;
@@ -35,10 +35,10 @@ export const requireSameFacts = (ranks: readonly Facts[], rank: number): void =>
 };
 
 /**
- * Compares facts between all ranks of a communicator's world. All ranks must call this function at the same point of
+ * Compares settings between all ranks of a communicator's world. All ranks must call this function at the same point of
  * the program.
  *
- * @throws RanksDifferError if the facts of two ranks differ.
+ * @throws RanksDifferError if the settings of two ranks differ.
  */
 export const agreeOnFacts = async (group: Communicator, facts: Facts): Promise<void> =>
   requireSameFacts(

@@ -11,8 +11,9 @@ import {
 } from "./schedule.ts";
 
 /**
- * Returns the first round of each schedule, for `count` schedules with `rounds` rounds each. Each schedule begins one
- * round after the previous schedule, and at most `window` schedules are in flight.
+ * Returns the index of the first round of each schedule, if `count` schedules with `rounds` rounds each are
+ * interleaved. Each schedule begins one round after the previous schedule, or later, so that at most `window` schedules
+ * are in flight.
  */
 export const beginnings = (count: number, rounds: number, window: number): number[] => {
   const begins: number[] = [];

@@ -5,7 +5,7 @@ import type { LaneTransports } from "./lanes/rank-lanes.ts";
 import { hasOwnCore } from "./own-core.ts";
 import type { ExpressRuntime } from "./express/express-connection.ts";
 
-/** Socket calls by file descriptor, available only in Node. */
+/** Socket functions that take a file descriptor. Available only in Node. */
 export const nodeRuntime: ExpressRuntime = {
   read: (fd, target) => readSync(fd, target, 0, target.byteLength, null),
   write: (fd, bytes, begin, count) => writeSync(fd, bytes, begin, count),

@@ -8,23 +8,23 @@ export interface LinkTimes {
 
 /** Link and reduction costs, used to choose algorithms. */
 export interface LinkCosts {
-  /** Times of links between ranks of one host. */
+  /** Message times between ranks of one host. */
   readonly within: LinkTimes;
-  /** Times of links between hosts. The ranks of a host share one link. */
+  /** Message times between ranks of different hosts. The ranks of a host share one link. */
   readonly across: LinkTimes;
   /** γ: reduction time in seconds per byte of each summand. */
   readonly reduceSecondsPerByte: number;
 }
 
-/** A line fitted to measured times. */
+/** Linear model α + β·b of message times, fitted to measured times. */
 export interface LinkFit extends LinkTimes {
-  /** R²: share of the time variance that the line explains. A perfect fit has 1. */
+  /** R²: share of the variance of the times that the model explains. A perfect fit has 1. */
   readonly r2: number;
   /** Largest |α + β·b − t| / t over all samples. */
   readonly worstRelativeError: number;
 }
 
-/** One measured message. */
+/** Size and duration of a measured message. */
 export interface LinkSample {
   readonly bytes: number;
   readonly seconds: number;
@@ -40,8 +40,8 @@ export interface PairFit extends LinkFit {
 export type AllToAllLevel = "all" | "within" | "across";
 
 /**
- * Fit for all-to-alls in which all groups of a level run at the same time. β is the number of seconds per byte that a
- * rank sends, including bytes to itself.
+ * Linear model of the duration of an all-to-all, measured while all groups of a level run their all-to-alls at the same
+ * time. β is the number of seconds per byte that a rank sends, including bytes to itself.
  */
 export interface AllToAllFit extends LinkFit {
   readonly level: AllToAllLevel;
@@ -67,7 +67,7 @@ export interface LinkFile {
   readonly within?: LinkFit | undefined;
   readonly across?: LinkFit | undefined;
   readonly pairs: readonly PairFit[];
-  /** Fits used to plan the token exchange with experts. Absent in older files. */
+  /** Linear models of all-to-all durations, used to plan the token exchange with experts. Absent in older files. */
   readonly allToAll?: readonly AllToAllFit[] | undefined;
   readonly reduceSecondsPerByte: number;
 }

@@ -10,7 +10,10 @@ import {
   withoutEmpty,
 } from "./schedule.ts";
 
-/** Parameters of a ragged schedule: the rank, the world size and the row counts of one request. */
+/**
+ * Parameters of a ragged schedule, in which ranks send different numbers of rows: the rank, the world size and the row
+ * counts of one request.
+ */
 export interface RaggedParameters {
   readonly rank: number;
   readonly worldSize: number;
@@ -19,7 +22,8 @@ export interface RaggedParameters {
   /** Number of elements per row. */
   readonly rowElements: number;
   /**
-   * Number of rows to send to each rank, including this rank (all-to-all); or one row count for all ranks (all-gather).
+   * Row counts to send. All-to-all: one row count per destination rank, including this rank. All-gather: a single row
+   * count for all destination ranks.
    */
   readonly sent: readonly number[];
   /** Number of rows to receive from each rank, including this rank. */

@@ -52,8 +52,8 @@ export class RankRequests {
   }
 
   /**
-   * Enables express requests: from now on this thread executes small requests. All ranks that agreed on `offer` do the
-   * same.
+   * Enables express requests: from now on this thread executes small requests. All other ranks that agreed on `offer`
+   * also enable express requests.
    */
   openExpress(offer: ExpressOffer, runtime: ExpressRuntime): void {
     const { control, messages: memory, arithmetic, connection } = this;

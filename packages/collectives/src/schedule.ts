@@ -1,6 +1,6 @@
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 
-/** Memory region of a request. `scratch` is working memory. The schedule defines its size. */
+/** Memory region that a schedule reads or writes. `scratch` is working memory; the schedule defines its size. */
 export type Region = "input" | "output" | "scratch";
 
 /** Range of `count` elements, beginning at element `offset` of the region. */
@@ -21,7 +21,7 @@ export interface ElementRange {
  *   combination of the message and `own`.
  *
  * Receives of one round that reduce into the same target are combined in rank order, including this rank's `own`: the
- * sum is `((x₀ + x₁) + x₂) + …` on every rank, in any order of arrival.
+ * sum is `((x₀ + x₁) + x₂) + …` on every rank, regardless of the order of arrival.
  *
  * `returned` marks messages that need not be sent in shared memory. After a `reduce` with `returned`, a `send` with
  * `returned` in a later round sends the result to the same peer, into the range that the peer sent. If a transport can

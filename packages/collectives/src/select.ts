@@ -23,7 +23,7 @@ export interface GroupSelectionOptions {
   /** Costs of messages and sums. Default: `ethernetLinks`. */
   readonly link?: LinkCosts;
   /**
-   * Allowed order of sums. "rank": only algorithms that sum in rank order, so that a job computes the same bits over
+   * Allowed order of sums. "rank": only algorithms that sum in rank order, so that results are bitwise identical over
    * every transport and with every bucket size. "any": all algorithms; correct for integers, and for floats if bits may
    * differ between transports. Default: "rank".
    */
@@ -57,8 +57,10 @@ export const ethernetLinks: LinkCosts = {
 };
 
 /**
- * Returns the predicted time of a path in seconds. Byte counts of the path are per byte of the operand size S; `scale`
- * is S in bytes.
+ * Returns the predicted time of a critical path in seconds.
+ *
+ * @param scale factor for the byte counts of the path: 1 for absolute counts, or S in bytes for counts per byte of the
+ * operand size S.
  */
 const secondsOfPath = (
   { within: near, across: far, reducedBytes }: Load,

@@ -57,8 +57,8 @@ export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmet
   const messages = wasmMessageMemory(memory);
   let block: number | undefined;
   /**
-   * Returns the address of an extra block. The extra block is used if every target is also a later operand, for example
-   * if a rank reduces received messages into its own operand.
+   * Returns the address of a block for partial sums, used if no target can store the partial sums because every target
+   * is also a later operand. Example: a rank reduces received messages into its own operand.
    */
   const spare = (): number => (block ??= messages.take(blockBytes).byteOffset);
 

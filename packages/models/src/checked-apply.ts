@@ -1,7 +1,7 @@
 import { ArgumentError, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 
-/** Describes a wrong result, and how to correct it. */
+/** Describes a faulty result of `apply` and the suggested fix, for an error message. */
 const describe = (value: unknown, rule: string): readonly [what: string, cure: string] => {
   if (value === undefined || value === null)
     return ["nothing", `a function body in braces needs a return: return ${rule}`];

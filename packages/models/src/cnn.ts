@@ -14,7 +14,7 @@ import { type Affine, dense, dropWhileTraining, initConv2d, initDense, pixels } 
 import { labelledModel, type Model } from "./model.ts";
 
 export interface CnnOptions {
-  /** Numbers of rows and columns of an image. Default: [28, 28]. */
+  /** Image size [rows, columns] in pixels. Default: [28, 28]. */
   readonly imageSize?: readonly [number, number];
   /** Number of channels of an image. Default: 1. */
   readonly inputChannels?: number;

@@ -51,7 +51,10 @@ export interface DecoderParts<Params extends DecoderParams = DecoderParams, Stat
   readonly states?: { init(key: Tensor): State; next(further: readonly Further[]): State };
 }
 
-/** Default parts: all positions, and `stackDefaults`. */
+/**
+ * Default parts of a decoder: each rank computes all positions, the head computes logits for all positions, and the
+ * blocks have the parts of `stackDefaults`.
+ */
 export const decoderDefaults: typeof stackDefaults & Pick<DecoderParts, "ownPositions" | "headPositions"> = {
   ...stackDefaults,
   ownPositions: (x) => x,

@@ -13,7 +13,7 @@ import { lossResult } from "./loss-sum.ts";
 import type { MicrobatchStates, Model } from "./model.ts";
 import type { Branch } from "./transformer-block.ts";
 
-/** State and report of an expert layer after a forward pass. */
+/** State of an expert layer after a forward pass, and the layer's report, such as its loss term and metrics. */
 export interface ExpertsApplied {
   readonly own: unknown;
   readonly report: FeedForwardReport;
@@ -28,7 +28,7 @@ const stored = ({ own, report: { loss, figures, sums = {} } }: ExpertsApplied): 
 const initLayer = (layer: FeedForwardLayer, key: Tensor): ReturnType<FeedForwardLayer["init"]> =>
   layer.init(foldIn(key, 7));
 
-/** Returns the initial state of a layer, with a report of zeros. @param key Key of the block. */
+/** Returns the initial state of a layer, and a report in which all values are zero. @param key Key of the block. */
 const initState = (layer: FeedForwardLayer, width: number, key: Tensor): GptExpertsState => {
   const { params, state } = initLayer(layer, key);
   // `apply` is traced only to get the shapes of the report; its result is never executed.
@@ -86,7 +86,7 @@ const withExperts = (
   };
 };
 
-/** Returns the state of the model after one more microbatch. */
+/** Returns the state of the model after one more microbatch, with the joined states of the expert layers. */
 const joinStates = (layer: FeedForwardLayer, parts: MicrobatchStates<GptState>): GptState => {
   const { before, earlier, own, numEarlier } = parts;
   const applied = ({ own: state, report }: GptExpertsState) => ({ state, report });

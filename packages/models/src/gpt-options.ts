@@ -80,7 +80,7 @@ export interface FeedForwardContext extends Omit<RunContext, "whole"> {
   readonly whole?: { readonly sums: object; readonly numParts: number };
 }
 
-/** State and report of a layer after a call. */
+/** State of a feed-forward layer after a call, and the layer's report, such as its loss term and metrics. */
 export interface FeedForwardApplied<State> {
   readonly state: State;
   readonly report: Omit<FeedForwardReport, "choices_TK">;

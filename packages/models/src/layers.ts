@@ -21,7 +21,7 @@ import type { RunContext } from "./model.ts";
 export type Initialiser = (key: Tensor, shape: Shape) => Tensor;
 
 export interface LayerOptions {
-  /** Initialiser of the weight. Default: `heNormal`, for layers followed by ReLU. */
+  /** Initializer of the weight. Default: `heNormal`, for layers followed by ReLU. */
   readonly initialise?: Initialiser;
 }
 

@@ -26,7 +26,7 @@ export interface RunContext {
   readonly whole?: WholeBatchState;
 }
 
-/** Information about the whole batch, for the computation of one microbatch. */
+/** Information about the whole batch on which the loss of a microbatch may depend. */
 export interface WholeBatchState {
   /** State of the model after all microbatches, joined by `joinParts`, from an earlier pass over the batch. */
   readonly state: unknown;
@@ -115,13 +115,13 @@ export interface Model<
    * Absent: outputs may be anything, and are not checked against the classes of the data.
    */
   readonly logits?: LogitsFacts;
-  /** Layers of experts, needed to reassign experts to ranks. Absent: the model has no experts. */
+  /** Expert layers, needed to reassign experts to ranks. Absent: the model has no experts. */
   readonly experts?: ModelExperts<Params, State>;
   /** Returns metrics of the last step, by name, from the state. */
   figures?(state: State): Readonly<Record<string, Tensor>>;
 }
 
-/** States of a model to join after a microbatch. */
+/** States of a model that `joinParts` joins after a microbatch. */
 export interface MicrobatchStates<State> {
   /** State before the first microbatch. */
   readonly before: State;
@@ -139,11 +139,11 @@ export interface LogitsFacts {
   readonly ignoreIndex?: number;
 }
 
-/** Layers of experts in a model. */
+/** Expert layers of a model. */
 export interface ModelExperts<Params = unknown, State = unknown> {
   /**
-   * Layers, in the order in which `choices` returns results: scope, path in the parameter tree, and path in the state
-   * tree.
+   * Expert layers, in the order of the results of `choices`. `name`: scope of the layer. `params`: path of its
+   * parameters in the parameter tree. `state`: path of its state in the state tree.
    */
   readonly layers: readonly { readonly name: string; readonly params: string; readonly state: string }[];
   /**

@@ -25,7 +25,7 @@ export const initRmsNorm = (width: number): RmsNormParams => ({ gain: ones([widt
 /** Applies `rmsNorm` over the last dimension, [..., width]. */
 export const applyRmsNorm = ({ gain }: RmsNormParams, x: Tensor, epsilon = 1e-5): Tensor => rmsNorm(x, gain, epsilon);
 
-/** A norm of a transformer: initial parameters, and a function on [..., width]. */
+/** Normalization layer of a transformer. `init` returns the initial parameters; `apply` normalizes x, [..., width]. */
 export interface Norm<Params> {
   init(): Params;
   apply(params: Params, x: Tensor): Tensor;

@@ -7,7 +7,7 @@ import { add, scope, type Tensor } from "@skein/tensor-core";
  */
 export type Outputs<Further> = readonly [y_BTD: Tensor, ...further: Further[]];
 
-/** Connects a branch to the residual stream x, [B, T, D]. */
+/** Residual connection: applies a branch and its norm to the residual stream x, [B, T, D], and adds the output. */
 export type Connection = <Further>(
   x: Tensor,
   parts: {
@@ -25,7 +25,7 @@ export const preNorm: Connection = (x, { name, norm, branch, drop }) =>
     return [add(x, drop(y)), ...further];
   });
 
-/** Like `preNorm`, but dropout and residual sum are outside the scope of the branch. */
+/** Like `preNorm`, but the name scope of the branch contains only norm and branch, not dropout and the residual sum. */
 export const scopedPreNorm: Connection = (x, { name, norm, branch, drop }) => {
   const [y, ...further] = scope(name, () => branch(norm(x)));
   return [add(x, drop(y)), ...further];

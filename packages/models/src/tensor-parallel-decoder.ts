@@ -14,7 +14,7 @@ import {
 } from "./tensor-parallel.ts";
 import type { Branch } from "./transformer-block.ts";
 
-/** Tensor parallelism of a model. */
+/** Tensor parallelism of a model, with the sizes that the ranks divide. */
 export interface TensorRanks extends Required<TensorParallel> {
   /** Name of the model in error messages. */
   readonly model: string;

@@ -24,7 +24,7 @@ import type { RunContext } from "./model.ts";
 // Megatron's pair of functions, with an identity on one side, gives the gradient of one rank's loss.
 
 /**
- * Tensor parallelism of a model. In each pair of consecutive matrices, the first matrix is sharded by columns and the
+ * Options of tensor parallelism. In each pair of consecutive matrices, the first matrix is sharded by columns and the
  * second by rows.
  */
 export interface TensorParallel {

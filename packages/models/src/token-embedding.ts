@@ -4,7 +4,7 @@ import { initEmbedding } from "./layers.ts";
 import { type Past, positionsOf } from "./past.ts";
 import { transformerDeviation } from "./projection.ts";
 
-/** Embedding matrix and output head of a decoder. */
+/** Parameters of a decoder's token embedding and output head. */
 export interface TokenParams {
   readonly embedding_VD: Tensor;
   /** Matrix of an untied output head. Absent for a tied head. */
@@ -24,7 +24,10 @@ export interface EmbeddingOptions {
   readonly numPositions?: number;
   /** Whether the output head uses the embedding matrix (weight tying). */
   readonly tiedHead: boolean;
-  /** Integers that are folded into the model's key to initialize position embeddings and head; the embedding uses 0. */
+  /**
+   * Integers that are folded into the model's key to initialize the position embeddings and the head. The token
+   * embedding uses 0.
+   */
   readonly keys: { readonly positions?: number; readonly head: number };
 }
 

@@ -34,7 +34,7 @@ export const requireDivisor = (model: string, numHeads: number, width: number): 
 
 /**
  * Checks the shape of tokens.
- * @param cure What the user can do, for the error message.
+ * @param cure Suggested fix, for the error message.
  * @throws ShapeError if the tokens are not [B, T] with T up to the context length.
  */
 export const requireTokens = (

@@ -28,7 +28,7 @@ import { type LayerNormTransformerOptions, requireDivisor, residualDeviation } f
 
 /** Sizes of a vision transformer and of the images that it processes. */
 export interface VitOptions extends LayerNormTransformerOptions {
-  /** Numbers of rows and columns of an image. Pixels beyond the last whole patch are ignored. */
+  /** Image size [rows, columns] in pixels. Pixels beyond the last whole patch are ignored. */
   readonly imageSize: readonly [number, number];
   /** P, height and width of a patch in pixels. */
   readonly patchSize: number;

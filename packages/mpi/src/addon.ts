@@ -45,9 +45,9 @@ export interface MpiAddon {
   /** Returns the version string of the loaded MPI library. */
   library(): string;
   /**
-   * Delivers responses to this thread, and starts the progress thread if it is not running. Without `onAnswers`, this
-   * thread calls MPI itself, with `perform` and `drive`. Each thread may call this method one time with `onAnswers`,
-   * and one time without `onAnswers`.
+   * Opens MPI for this thread, and starts the progress thread if it is not running. With `onAnswers`, responses are
+   * passed to `onAnswers` in this thread. Without `onAnswers`, this thread calls MPI itself, with `perform` and
+   * `drive`. Each thread may call this method one time with `onAnswers`, and one time without `onAnswers`.
    */
   open(onAnswers: ((batch: AnswerBatch) => void) | undefined, spinMicroseconds: number): void;
   /**

@@ -2,7 +2,10 @@ import type { WorldConnection } from "@skein/collectives/transport";
 import type { ErrorKind } from "@skein/tensor-core";
 import type { OpenMpiOptions } from "./world.ts";
 
-/** Start parameters of the companion thread of a rank over MPI. The only later command stops the thread. */
+/**
+ * Start parameters of the companion thread of a rank over MPI. After the start, the thread accepts only a command to
+ * stop.
+ */
 export interface MpiCompanionInput {
   readonly connection: WorldConnection;
   readonly load: Pick<OpenMpiOptions, "addon" | "cacheFolder" | "allowSingleton">;
@@ -10,7 +13,9 @@ export interface MpiCompanionInput {
 
 /** Event from the companion thread to its process. */
 export type MpiCompanionEvent =
-  /** Communicators of the companion's lanes; empty if only one thread may call MPI. */
+  /**
+   * The companion has connected. `communicators`: communicators of its lanes; empty if only one thread may call MPI.
+   */
   | { readonly type: "connected"; readonly communicators: readonly number[] }
   | { readonly type: "failed"; readonly kind: ErrorKind; readonly code: string; readonly message: string };
 

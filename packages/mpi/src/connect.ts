@@ -5,7 +5,7 @@ import { MpiTransport } from "./mpi-transport.ts";
 import { nativeCollectives } from "./native-collectives.ts";
 import type { MpiWorld } from "./world.ts";
 
-/** An opened MPI world, and the settings of its lanes. */
+/** Options for connecting ranks over MPI: an opened MPI world, and the settings of its lanes. */
 export interface ConnectMpiOptions {
   readonly world: MpiWorld;
   /** Number of requests that may be in flight at the same time. Default: 4. */

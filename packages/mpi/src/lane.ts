@@ -3,9 +3,12 @@ import { MpiTransferError } from "./errors.ts";
 import type { Answer, Poster } from "./requests.ts";
 import { demand, type MpiWorld } from "./world.ts";
 
-/** The message that a rank was waiting for when the addon responded. */
+/** Message for which a rank waits, used to explain a failed response of the addon. */
 export interface AwaitedMessage {
-  /** Sender of the message. Absent: there are several senders, and the response names the relevant sender. */
+  /**
+   * Sender of the message. Absent: the message may come from several senders, and the response names the sender that
+   * caused the failure.
+   */
   readonly peer?: number;
   readonly tag: number;
   readonly byteLength: number;
@@ -53,7 +56,8 @@ export class MpiLane {
   }
 
   /**
-   * Checks the outcome of a response. Fails the lane if messages did not arrive, or differ from the awaited messages.
+   * Checks the response to a command. If messages did not arrive, or differ from the awaited messages, the lane fails
+   * and the method throws.
    */
   check(answer: Answer, awaited: AwaitedMessage): void {
     if (answer.outcome !== "done") throw this.fail(this.explain(answer, awaited));

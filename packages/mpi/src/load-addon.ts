@@ -5,7 +5,7 @@ import { builtAddons, defaultCacheFolder } from "./addon-cache.ts";
 import { MpiError } from "./errors.ts";
 import { findLauncher } from "./launcher.ts";
 
-/** Choice of the addon to load. */
+/** Options that determine which addon is loaded. */
 export interface LoadMpiOptions {
   /**
    * File of the addon. Default: $SKEIN_MPI_ADDON, otherwise the newest addon in the cache that matches the launcher.

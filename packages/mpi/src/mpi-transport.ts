@@ -32,7 +32,11 @@ export class MpiTransport implements Transport {
   private readonly sending: Map<number, Sending>[];
   private readonly borrowed: Uint8Array[][];
 
-  /** @param limit maximum number of bytes per MPI call. */
+  /**
+   * Creates the transport of one lane.
+   *
+   * @param limit maximum number of bytes per MPI call.
+   */
   constructor(lane: MpiLane, memory: MessageMemory, limit: number = largestCount) {
     this.rank = lane.rank;
     this.worldSize = lane.worldSize;

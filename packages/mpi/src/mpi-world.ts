@@ -37,8 +37,8 @@ export interface MpiProcessWorld {
   /** Version string of the MPI library. */
   readonly version: string;
   /**
-   * Placeholders for rosters, which need an address per rank. The addresses are never dialed, because MPI connects its
-   * ranks itself.
+   * Placeholder addresses, one per rank, because a roster needs an address per rank. The addresses are never dialed:
+   * MPI connects its ranks itself.
    */
   readonly addresses: readonly RankAddress[];
   /** Broadcasts rank 0's text to all ranks, before `connect`. Either all ranks or no rank must call this method. */
@@ -56,8 +56,8 @@ export interface MpiProcessWorld {
   /** Reports to this process that a rank is lost. */
   reportLost(rank: number, reason?: string, kind?: LossKind): void;
   /**
-   * Stops the companion and closes MPI. Every rank must call this method when it has finished. After a failure MPI
-   * stays open: the launcher then treats the ending process as failed, and stops the other processes.
+   * Stops the companion and finalizes MPI. Every rank must call this method when it has finished. After a failure MPI
+   * is not finalized, so that the launcher treats the exiting process as failed and stops the other processes.
    */
   close(): Promise<void>;
 }

@@ -31,9 +31,9 @@ const fingerprint = (parts: readonly (string | number)[]): number => {
 
 /**
  * Returns MPI's own collectives on these lanes, one at a time per lane. MPI's collectives are tuned to the machine, but
- * choose their own order of sums. On three or more ranks, a float sum may have different bits than with a schedule or
- * with another MPI library. MPI would combine different requests without an error. Therefore all ranks compare their
- * requests before each collective, which takes some µs.
+ * choose their own order of sums. On three or more ranks, a float sum may therefore differ bitwise from the sum
+ * computed by a schedule or by another MPI library. MPI would combine different requests without an error. Therefore
+ * all ranks compare their requests before each collective, which takes some µs.
  *
  * @param limit maximum number of elements per MPI call.
  */

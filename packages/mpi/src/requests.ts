@@ -13,13 +13,16 @@ import {
   reductions,
 } from "./addon.ts";
 
-/** A command for the progress thread. Absent fields are 0 or empty. */
+/**
+ * A command of the addon. Defaults: `dtype` bytes, `reduction` sum, `limit` `largestCount`; other fields are 0 or
+ * empty.
+ */
 export interface Command {
   readonly kind: CommandKind;
   readonly communicator?: number;
   readonly input?: Uint8Array;
   readonly output?: Uint8Array;
-  /** Number of elements of one rank's share, as MPI counts them. */
+  /** Number of elements of one rank's share: the count argument of the MPI call. */
   readonly count?: number;
   readonly dtype?: DType;
   readonly reduction?: Reduction;
@@ -29,8 +32,8 @@ export interface Command {
   readonly limit?: number;
   readonly timeoutMilliseconds?: number;
   /**
-   * 32-bit hash of a collective's parameters. Ranks check before the collective begins that the hash is equal on all
-   * ranks. 0: no check.
+   * 32-bit hash of a collective's parameters. Before the collective begins, ranks check that they all have the same
+   * hash. 0: no check.
    */
   readonly agreement?: number;
 }
@@ -43,7 +46,7 @@ export interface Answer {
 
 interface Pending {
   readonly resolve: (answer: Answer) => void;
-  /** Command in flight, referenced to keep the memory that MPI uses alive. */
+  /** Command in flight. This reference keeps the memory that MPI uses alive. */
   readonly command: Command;
 }
 
@@ -83,7 +86,7 @@ const postTo = (post: PostCommand, id: number, command: Command): void => {
   );
 };
 
-/** Splits a batch into responses. */
+/** Calls `settle` with each response of a batch. */
 const settleAll = (batch: AnswerBatch, settle: (id: number, answer: Answer) => void): void => {
   for (let i = 0; i < batch.length; i += fieldsPerAnswer) {
     const [outcome, message, values] = [batch[i + 1], batch[i + 2], batch[i + 3]] as [
@@ -99,7 +102,7 @@ const settleAll = (batch: AnswerBatch, settle: (id: number, answer: Answer) => v
   }
 };
 
-/** Posts commands of one JavaScript thread. Promises never reject; the caller interprets the outcome. */
+/** Posts commands for one JavaScript thread. Returned promises never reject; the caller interprets the outcome. */
 export interface Poster {
   post(command: Command): Eventually<Answer>;
 }

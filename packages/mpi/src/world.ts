@@ -4,7 +4,7 @@ import { findLauncher } from "./launcher.ts";
 import { loadMpi, type LoadMpiOptions } from "./load-addon.ts";
 import { type Answer, type Command, Requests } from "./requests.ts";
 
-/** Choice of the addon, and options for opening MPI. */
+/** Options for opening MPI, including the choice of the addon. */
 export interface OpenMpiOptions extends LoadMpiOptions {
   /** An addon that is already loaded. */
   readonly loaded?: MpiAddon;
@@ -30,7 +30,7 @@ export interface MpiWorld {
   readonly version: string;
   /** Whether several threads may call MPI, one at a time. */
   readonly serialized: boolean;
-  /** Commands to the progress thread, for transports and collectives. */
+  /** Requests to the progress thread, with which transports and collectives post their commands. */
   readonly requests: Requests;
   /**
    * Broadcasts `bytes` of rank `root` to all ranks. For use at start-up, for example for the coordinator's address and

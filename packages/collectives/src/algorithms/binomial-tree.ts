@@ -74,10 +74,10 @@ export const gatherRounds = (
 };
 
 /**
- * Returns the messages of `gatherRounds`.
+ * Returns the messages of each round of `gatherRounds`, for a cost formula.
  *
  * @param bytes size of one block.
- * @param summed whether the root reads the blocks for a sum.
+ * @param summed whether the root reads the blocks as operands of a sum.
  */
 export const gatherMessages = (parameters: CostParameters, bytes: number, summed = false): MessageRound[] =>
   Array.from(

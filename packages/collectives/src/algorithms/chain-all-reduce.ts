@@ -13,9 +13,9 @@ import {
 import { runsOf } from "../topology.ts";
 
 /**
- * Returns the run of consecutive ranks that contains a rank (`run`), the run's index (`index`), the last run's index
- * (`last`), the rank's index in its run (`local`), and the number of ranks per run that own a chunk (`owners`).
- * `owners` is the length of the shortest run.
+ * Returns the position of a rank among the runs of consecutive ranks: its run (`run`), the index of this run (`index`),
+ * the index of the last run (`last`), the rank's index within its run (`local`), and the number of ranks per run that
+ * own a chunk (`owners`). `owners` is the length of the shortest run.
  */
 const positionIn = (runs: readonly (readonly number[])[], rank: number) => {
   const index = runs.findIndex((run) => run.includes(rank));

@@ -33,8 +33,9 @@ import { twoLevelAllReduce } from "./two-level-all-reduce.ts";
 import { twoLevelAllToAll } from "./two-level-all-to-all.ts";
 
 /**
- * All algorithms. To add an algorithm, write a file, a row in this table and a row in docs/algorithms.md; the law tests
- * then cover the algorithm. If several algorithms have equal cost, the first algorithm in this table is chosen.
+ * All algorithms. To add an algorithm, write a file, a row in this table and a row in docs/algorithms.md;
+ * `test/laws.test.ts` then covers the algorithm. If several algorithms have equal cost, the first algorithm in this
+ * table is chosen.
  * @example
  * ```ts
  * const barriers = algorithms.filter(({ kind }) => kind === "barrier");

@@ -22,9 +22,9 @@ const gridRows = (worldSize: number): Hosts => {
 };
 
 /**
- * Returns the ranks of `host` to which a relay with local index `local` sends chunks. On a sending host of `size`
- * ranks, local rank i is the relay for all destinations whose local index is i modulo `size`. On hosts of equal size
- * each relay has one destination per host.
+ * Returns the ranks of the destination host `host` to which the relay with local index `local` on another host sends
+ * chunks. If the other host has `size` ranks, its local rank i is the relay for all destinations whose local index is i
+ * modulo `size`. On hosts of equal size each relay has one destination per host.
  */
 const relayDestinations = (host: readonly number[], size: number, local: number): number[] => {
   const destinations: number[] = [];

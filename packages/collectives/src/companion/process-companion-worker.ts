@@ -29,7 +29,9 @@ import { ThreadTransport } from "../transport/thread-transport.ts";
 // Entry point of the companion thread of a rank in a world of several processes, started by `createProcessWorld`. The
 // companion owns the rank's sockets.
 
-/** Maximum time to wait for system calls of the rank's compute thread, which normally return much sooner. */
+/**
+ * Maximum time to wait until the rank's compute thread has left its socket calls, which normally takes much less time.
+ */
 const closingMilliseconds = 1000;
 
 const post = (event: CompanionEvent): void => parentPort!.postMessage(event);

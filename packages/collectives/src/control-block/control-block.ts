@@ -69,7 +69,8 @@ export class ControlBlock {
   }
 
   /**
-   * Returns the word index of the channel for messages from one rank of this process to another rank of this process.
+   * Returns the index of the first control-block word of the channel for messages from rank `from` to rank `to`, both
+   * in this process.
    */
   channelAt(lane: number, from: number, to: number): number {
     const count = this.localRanks.length;
@@ -77,14 +78,20 @@ export class ControlBlock {
     return this.rankAt(count) + (lane * count * count + pair) * channelWords;
   }
 
-  /** Returns the word index of the exchange words of a rank of this process, for exchanges between all ranks. */
+  /**
+   * Returns the index of the first control-block word that describes the exchanges of `rank`, a rank of this process,
+   * on a lane. An exchange is a small collective of all ranks of this process (see `ThreadExchange`).
+   */
   exchangeAt(lane: number, rank: number): number {
     const count = this.localRanks.length;
     const channels = this.rankAt(count) + laneCount * count * count * channelWords;
     return channels + (lane * count + this.localRanks.indexOf(rank)) * exchangeWords;
   }
 
-  /** Whether `peer` has published its part for an exchange in this lane that this rank has not begun. */
+  /**
+   * Whether `peer` has begun an exchange on this lane that this rank has not begun. A rank begins an exchange by
+   * publishing its part.
+   */
   isAheadOf(lane: number, peer: number): boolean {
     const published = (rank: number): number =>
       Atomics.load(this.words, this.exchangeAt(lane, rank) + exchangeWord.shown);
@@ -211,8 +218,9 @@ export class ControlBlock {
   }
 
   /**
-   * Like `notify`, for events whose waiting threads all use `waitUntil`. `waitUntil` checks its condition again before
-   * it sleeps, so if no thread sleeps, the event need not be counted.
+   * Wakes the threads that wait for an event, like `notify`, but increments the event count only if a thread sleeps.
+   * Use this method only for events whose waiting threads all use `waitUntil`, which checks its condition again before
+   * it sleeps.
    */
   wake(rank: number, event: WakeEvent): void {
     const at = this.rankAt(this.localRanks.indexOf(rank)) + wakeEvents[event];
@@ -220,8 +228,8 @@ export class ControlBlock {
   }
 
   /**
-   * Whether the companion has requests in flight. The companion then waits for messages, so a thread that posts a
-   * request must also notify the message event.
+   * Whether the companion has requests in flight, and therefore waits for messages. A thread that posts a request must
+   * then also notify the message event, to wake the companion.
    */
   set companionBusy(busy: boolean) {
     Atomics.store(this.words, this.rankAt(this.localIndex) + companionBusyWord, busy ? 1 : 0);
@@ -232,9 +240,9 @@ export class ControlBlock {
   }
 
   /**
-   * Polls a limited number of times, if spinning is enabled for this event.
+   * Polls `ready` as often as configured for this event, which may be zero times.
    *
-   * @returns whether `ready` became true.
+   * @returns whether `ready` returned true.
    */
   isSoon(ready: () => boolean, event: WakeEvent): boolean {
     for (let i = this.spins[event]; i > 0; i--) if (ready()) return true;

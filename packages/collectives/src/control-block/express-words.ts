@@ -1,7 +1,7 @@
 import type { ControlBlock } from "./control-block.ts";
 import { expressWord } from "./layout.ts";
 
-/** A wait of a rank's compute thread on an express connection. */
+/** A wait of a rank's compute thread for a message of a peer on an express connection. */
 export interface ExpressWait {
   /** Sequence number of the wait, different for each wait. */
   readonly count: number;
@@ -51,7 +51,7 @@ export class ExpressWords {
     return Atomics.compareExchange(this.words, this.base + expressWord.use, 0, closed) !== inUse;
   }
 
-  /** Publishes that this thread is about to sleep until a message arrives. */
+  /** Publishes a wait of this thread, which is about to sleep until a message of `peer` arrives. */
   begin({ peer, tag, lane, ended }: Omit<ExpressWait, "count">): void {
     const { words, base } = this;
     this.waits = (this.waits + 1) & 0x7fffffff || 1;

@@ -22,10 +22,10 @@ export interface FailureRecord extends FailureContext {
   readonly code?: string;
 }
 
-/** Content of a record except the rank and the collective. */
+/** Cause of a failure: all fields of a failure record except the rank and the collective. */
 export type FailureCause = Omit<FailureRecord, "rank" | "collective">;
 
-/** Encodes a record in at most `recordBytes` bytes. */
+/** Encodes a failure record in at most `recordBytes` bytes. If necessary, the text of the record is truncated. */
 export const encodeRecord = (record: FailureRecord): Uint8Array => {
   const bytes = new TextEncoder().encode(JSON.stringify(record));
   if (bytes.length <= recordBytes) return bytes;
@@ -35,7 +35,7 @@ export const encodeRecord = (record: FailureRecord): Uint8Array => {
 export const decodeRecord = (bytes: Uint8Array): FailureRecord =>
   JSON.parse(new TextDecoder().decode(bytes)) as FailureRecord;
 
-/** Converts an error of a request's execution to the cause that is stored for all ranks. */
+/** Converts an error in the execution of a request to the cause of the failure, which is stored for all ranks. */
 export const causeOf = (error: unknown, rank: number, timeoutMilliseconds: number): FailureCause => {
   if (error instanceof CollectiveTimeoutError)
     return { cause: "timeout", peer: error.peer, text: "", milliseconds: timeoutMilliseconds };
@@ -47,7 +47,7 @@ export const causeOf = (error: unknown, rank: number, timeoutMilliseconds: numbe
   return { cause: "other", peer, kind, code, text: error instanceof Error ? error.message : String(error) };
 };
 
-/** Converts a record to the error that the rank of `context` throws. */
+/** Converts a failure record to the error that the rank of `context` throws. */
 export const errorOf = (record: FailureRecord, context: FailureContext): CollectiveError => {
   switch (record.cause) {
     case "timeout":

@@ -32,9 +32,11 @@ export const rankWords = (worldSize: number): number =>
 export const stateWord = { claimed: 0, failed: 1, recordLength: 2, closed: 3, record: 16 } as const;
 export const channelWord = { sent: 0, slots: 1, returned: 32 } as const;
 /**
- * Word offsets of an exchange. A part is described by three words. Even and odd requests have separate words, so that
- * the last two parts can be read. The words of the parts are not on the cache line of `shown`, the counter that peers
- * poll, because a poll between two stores would move the line to another core.
+ * Word offsets of the state of one rank's exchanges on one lane. `shown` counts the parts that the rank has published;
+ * peers poll this counter. `parts` is the beginning of two descriptions of `ofPart` words, one for even and one for odd
+ * exchanges, so that the last two parts can be read. A description contains the size in bytes, the tag and the meaning
+ * (`meaningOf`) of a part. The descriptions are not on the cache line of `shown`, because a poll between two stores
+ * would move the line to another core.
  */
 export const exchangeWord = { shown: 0, parts: 16, bytes: 0, tag: 1, meaning: 2, ofPart: 3 } as const;
 export const laneWord = { posted: 0, done: 16, lock: 32, bytesSent: 48, requests: 64 } as const;
@@ -67,8 +69,8 @@ export const requestWord = {
 export type WakeEvent = "message" | "request" | "done";
 export const wakeEvents: Readonly<Record<WakeEvent, number>> = { message: 0, request: 16, done: 32 };
 /**
- * Offset from an event's word to the word with its number of sleeping threads. If no thread sleeps, no wake-up is
- * needed.
+ * Offset from the word that counts an event to the word with the number of threads that sleep until the event. If no
+ * thread sleeps, no wake-up is needed.
  */
 export const sleepersWord = 1;
 export const companionBusyWord = 48;

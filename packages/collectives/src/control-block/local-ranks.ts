@@ -8,8 +8,8 @@ import { controlBytes } from "./layout.ts";
 import type { ExpressEnd, Preference, WorldConnection } from "./world-connection.ts";
 
 /**
- * Shared state of a group in one process: whether the group failed, and why. Every thread may have its own object for
- * the same state.
+ * State of a group, shared by the threads of one process: whether the group failed, and why. Each thread may have a
+ * separate object for the same state.
  */
 export interface GroupState {
   readonly closed: boolean;
@@ -28,7 +28,7 @@ export interface GroupState {
   close(): void;
 }
 
-/** Opens the state of a group in a thread that received a connection. */
+/** Returns the state of a connection's group, for use in a thread to which the connection was posted. */
 export const openGroupState = (connection: WorldConnection): GroupState => new ControlBlock(connection);
 
 /** Memory and kernels of the ranks of one process. */
@@ -62,7 +62,10 @@ export interface LocalPreference {
   readonly preference?: Preference;
   /** Number of polls before a rank sleeps. Default: 0, which suits ranks that share cores. */
   readonly spins?: number;
-  /** Byte offset of the exchange parts in the memory. Absent: no exchanges. */
+  /**
+   * Byte offset in the memory of the exchange parts, which are the operands of small requests between threads. Absent:
+   * no exchanges.
+   */
   readonly exchangeParts?: number | undefined;
   /** Ends of the rank's express connections. Default: none. */
   readonly express?: readonly ExpressEnd[] | undefined;
@@ -92,6 +95,8 @@ export class LocalRanks {
   readonly #control: SharedArrayBuffer;
 
   /**
+   * Creates the control block of the ranks of this process.
+   *
    * @throws ArgumentError if the memory is not shared, the module lacks a reduction, or a local rank is not in the
    * world.
    */

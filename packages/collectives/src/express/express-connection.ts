@@ -11,7 +11,10 @@ import { FrameReader } from "../wire/frame-reader.ts";
  * faster than the companion up to 256 KiB, but the compute thread cannot compute while it copies data.
  */
 export const expressBytes = 65_536;
-/** Maximum number of requests per lane for which a rank has sent its own part, but not received all parts. */
+/**
+ * Maximum number of incomplete requests per lane. A request is incomplete if this rank has sent its part, but has not
+ * received the parts of all peers.
+ */
 export const maxStarted = 16;
 // A peer sends its part of a later request only after it has received this rank's part of earlier requests. So a peer
 // is at most `maxStarted` requests ahead of this rank, and this rank is at most `maxStarted` requests ahead of the
@@ -137,7 +140,7 @@ export class ExpressConnection {
     return false;
   }
 
-  /** Returns the oldest message of a lane that is still in the queue, or undefined. */
+  /** Returns the oldest received part of a lane that was not taken yet, or undefined. */
   first(lane: number): Part | undefined {
     return this.#parts[lane]![0];
   }

@@ -28,18 +28,18 @@ interface ExpressRequest extends Pick<CollectiveRequest, "kind" | "dtype" | "red
   readonly id: number;
   readonly tag: number;
   readonly lane: Lane;
-  /** Sequence number of the last earlier request on the same lane that the companion executes. */
+  /** Sequence number, on the same lane, of the last request that the companion must execute before this request. */
   readonly after: number;
   /** Express connection to each member, in the order of the group; undefined for this rank. */
   readonly members: readonly (ExpressConnection | undefined)[];
   isStarted: boolean;
 }
 
-/** A request of the companion that must wait for express requests. */
+/** A request of the companion that must not be executed before certain express requests are done. */
 interface HeldRequest {
   readonly lane: Lane;
   readonly sequence: number;
-  /** Number of the last express request that must complete first. */
+  /** Number of the last express request that must be done before this request is executed. */
   readonly until: number;
 }
 
@@ -82,11 +82,11 @@ const touches = (region: Uint8Array, { input, output }: ExpressRequest): boolean
 
 /**
  * Small requests of a rank, executed by its compute thread over express connections. Each member of the group sends its
- * complete input to every other member, and every member combines the inputs in rank order, so the result has the same
- * bits as with any other algorithm in rank order. For a reduce, only the root receives and combines inputs. The other
- * ranks receive empty messages, so that no rank runs further ahead of its peers than their buffers allow. There is only
- * one round: a rank sends its input when it starts the request. The other ranks need nothing else from this rank, so
- * they do not wait while it computes.
+ * complete input to every other member, and every member combines the inputs in rank order, so the result is bitwise
+ * identical to the result of any other algorithm in rank order. For a reduce, only the root receives and combines
+ * inputs. The other ranks receive empty messages, so that no rank runs further ahead of its peers than their buffers
+ * allow. There is only one round: a rank sends its input when it starts the request. The other ranks need nothing else
+ * from this rank, so they do not wait while it computes.
  *
  * The choice of express requests depends only on values that are equal on all ranks. Express requests of one lane
  * complete in the order in which they were started. Each express request begins after the companion has executed all
@@ -173,7 +173,11 @@ export class ExpressRequests {
     return this.queues[lane.index]!.findLast((entry) => regions.some((region) => touches(region, entry)))?.id;
   }
 
-  /** Delays request `sequence`, which was posted to the companion as held, until express request `until` is done. */
+  /**
+   * Prevents the companion from executing a request until express request `until` is done.
+   *
+   * @param sequence number of the request on its lane. The request was posted with `held`.
+   */
   hold(lane: Lane, sequence: number, until: number): void {
     this.held.push({ lane, sequence, until });
     this.advance();

@@ -1,7 +1,10 @@
 import type { Clock } from "../clock.ts";
 import type { FailureReport } from "./failure-report.ts";
 
-/** Cause of a world's failure: the last report in the chain of reports, and the rank that sent that report. */
+/**
+ * Decision about the cause of a world's failure: the last report in the chain of reports, and the rank that sent this
+ * report.
+ */
 export interface FailureDecision extends FailureReport {
   readonly reporter: number;
 }
@@ -15,7 +18,7 @@ export interface FailureAgreementOptions {
   readonly waiting: () => { readonly peer: number; readonly tag: number } | undefined;
   /** Sends a report to all peers. */
   readonly broadcast: (report: FailureReport) => void;
-  /** Called one time, with the decision. */
+  /** Called one time, with the decision about the cause of the failure. */
   readonly decided: (decision: FailureDecision) => void;
 }
 
@@ -26,8 +29,9 @@ export interface FailureAgreementOptions {
 export const defaultGraceMilliseconds = 300;
 
 /**
- * Whether a report is final, so that reports of other ranks cannot change the decision. If two ranks disagree, no other
- * report shows which rank is right. If a rank is revoked, the report is correct, because a revocation list is signed.
+ * Whether a report is final, so that later reports cannot change the decision. A report of two ranks that disagree is
+ * final, because no other report could show which rank is right. A report of a revoked rank is final, because a
+ * revocation list is signed.
  */
 const isCertain = ({ kind }: FailureReport): boolean => kind === "disagree" || kind === "revoked";
 
@@ -54,7 +58,7 @@ export class FailureAgreement {
     return this.#start !== undefined;
   }
 
-  /** Records that this rank gives up, and sends its report. */
+  /** Records that this rank gives up waiting, and sends its report to all peers. */
   suspect(report: FailureReport): void {
     if (this.hasStarted) return;
     const { rank, broadcast } = this.#options;
@@ -64,7 +68,7 @@ export class FailureAgreement {
     this.#begin(this.#start);
   }
 
-  /** Records that rank `from` has given up. */
+  /** Records the report of rank `from`, which has given up waiting. */
   receive(from: number, report: FailureReport): void {
     if (this.#decided || this.#reports.has(from)) return;
     this.#reports.set(from, report);
@@ -79,14 +83,17 @@ export class FailureAgreement {
     this.#options.broadcast(own);
   }
 
-  /** Decides immediately, because the process that watches the ranks reports that a rank is lost. */
+  /**
+   * Decides immediately about the cause of the failure, because the process that watches the ranks has reported the
+   * loss of a rank.
+   */
   decide(report: FailureReport): void {
     if (this.#decided) return;
     if (!this.#reports.has(this.#options.rank)) this.#options.broadcast(report);
     this.#decide({ ...report, reporter: this.#options.rank });
   }
 
-  /** Cancels the decision, because the world was closed. */
+  /** Cancels the pending decision about the cause of a failure, because the world was closed. */
   cancel(): void {
     this.#decided = true;
     this.#cancel();

@@ -6,7 +6,8 @@ export interface WatchedConnection {
   /** Returns the time at which the last data was received from the peer. */
   heardAt(): number;
   /**
-   * Returns the time of the last sent data that the peer counts as a sign of life. Default: the time of the last ping.
+   * Returns the time at which this side last sent data that the peer counts as a sign of life. Default: the time of the
+   * last ping.
    */
   sentAt?(): number;
   /** Sends a ping. */
@@ -19,13 +20,13 @@ export interface WatchedConnection {
 
 interface Watch {
   readonly connection: WatchedConnection;
-  /** Time of the last sign of life, plus the time during which this side did not listen. */
+  /** Adjusted time of the last sign of life: time of receipt, plus the time during which this side did not listen. */
   heardAt: number;
   pingedAt: number;
   suspected: boolean;
   /**
-   * Whether the silence exceeded the limit at the last check, but the peer was not reported as lost, because this side
-   * had not listened for some time before that check.
+   * Whether the last check found too long a silence, but did not report the peer as lost, because this side had not
+   * listened for some time before the check.
    */
   overdue: boolean;
 }

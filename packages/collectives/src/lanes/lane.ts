@@ -7,7 +7,7 @@ import { laneWord, queueLength, requestWord } from "../control-block/layout.ts";
 const reductions: readonly Reduction[] = ["sum", "max", "min"];
 const absent = -1;
 
-/** A request in the queue. */
+/** A request in the queue of a lane. */
 export interface PostedRequest extends CollectiveRequest {
   readonly tag: number;
   /** Whether the request must not be executed before `release` is called. Default: false. */
@@ -16,7 +16,7 @@ export interface PostedRequest extends CollectiveRequest {
 
 /** The request to execute next. */
 export interface NextRequest extends PostedRequest {
-  /** Index of the request's first word. */
+  /** Index of the request's first word in the control block. */
   readonly at: number;
 }
 
@@ -141,8 +141,8 @@ export class Lane {
   }
 
   /**
-   * Converts a request that was not posted to the result type of `next`. The lane must be idle and locked by this
-   * thread.
+   * Returns a request in the format of `next`, so that this thread can execute the request without posting it. The lane
+   * must be idle and locked by this thread.
    */
   unposted(request: PostedRequest): NextRequest {
     const at = this.control.requestAt(this.index, this.nextSequence);
@@ -151,8 +151,8 @@ export class Lane {
   }
 
   /**
-   * Marks a request that was not posted as done, and releases the lock. Only the calling thread may wait for the
-   * request.
+   * Marks a request that was executed without posting as done, and releases the lock of the lane. Only the calling
+   * thread may wait for the request.
    */
   finishUnposted(bytesSent: number): void {
     const { words } = this.control;

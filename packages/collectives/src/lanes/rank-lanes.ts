@@ -12,7 +12,10 @@ import { laneCount } from "../control-block/layout.ts";
 import type { WorldConnection } from "../control-block/world-connection.ts";
 import { Lane } from "./lane.ts";
 
-/** Transports of a rank's lanes. Default: transports between the threads of this process. */
+/**
+ * Transports of a rank's lanes, their message memory, and the native collectives. Default: the transports between the
+ * threads of this process.
+ */
 export interface LaneTransports {
   readonly transports: readonly Transport[];
   readonly memory: MessageMemory;

@@ -61,7 +61,7 @@ interface Planned {
   readonly algorithm: string;
 }
 
-/** A cached plan, and the request fields that determine the plan in addition to group, kind and bytes. */
+/** A cached plan, and the fields that a request must have, in addition to group, kind and size, to use the plan. */
 interface CachedPlan extends Planned {
   readonly dtype: DType;
   readonly root: number | undefined;
@@ -69,7 +69,7 @@ interface CachedPlan extends Planned {
   readonly from: number | undefined;
 }
 
-/** Converts the requests of one lane to walks. */
+/** Plans and executes the requests of one lane. */
 export class RequestExecutor {
   private readonly parts: RequestExecutorParts;
   private readonly selectors = new Map<string, Selector>();
@@ -82,7 +82,7 @@ export class RequestExecutor {
   }
 
   /**
-   * Returns the walk of a request, and stores the algorithm's code in the request.
+   * Executes a request as a walk (a resumable execution), and stores the algorithm's code in the request.
    *
    * @returns number of bytes sent.
    */
@@ -120,7 +120,7 @@ export class RequestExecutor {
   /**
    * Executes a request in a thread that may block.
    *
-   * @param wait returns when a future may be ready.
+   * @param wait blocks until a future may be ready.
    * @returns number of bytes sent.
    */
   executeBlocking(request: NextRequest, wait: (future: Future<unknown>) => void): number {
@@ -193,7 +193,11 @@ export class RequestExecutor {
     return planned;
   }
 
-  /** Returns the algorithm selector of a group. Integers may be summed in any order. */
+  /**
+   * Returns the algorithm selector of a group.
+   *
+   * @param anyOrder whether sums may be in any order, as for integers. If false, the preferred order applies.
+   */
   private selectorOf(transport: Transport, group: number, anyOrder: boolean): Selector {
     const key = `${group} ${anyOrder}`;
     const known = this.selectors.get(key);
@@ -213,7 +217,7 @@ export class RequestExecutor {
     return made;
   }
 
-  /** Returns the preference for a group. Ranks in `hosts` are numbered within the group. */
+  /** Returns the preference of the world, with the ranks in `hosts` numbered within a group. */
   private preferenceOf(group: number): Preference {
     const { preference, control } = this.parts;
     if (group === 0 || preference.hosts === undefined) return preference;

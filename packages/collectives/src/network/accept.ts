@@ -22,9 +22,9 @@ export interface AcceptedSocket {
 }
 
 /**
- * Result of offering a socket to its link. If the link accepts the socket and `received` is a number, the socket
- * continues a broken connection after that number of received frames. If the link refuses the socket, `refused` is the
- * reason.
+ * Response of a link to an accepted socket. If the link accepts the socket and `received` is a number, the socket
+ * continues a broken connection on which so far `received` frames were received; if `received` is undefined, the socket
+ * starts the link. If the link refuses the socket, `refused` is the reason.
  */
 export type Taken =
   | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }

@@ -1,6 +1,6 @@
 /**
- * Number of words shared by a clock and its alarm thread: number of times the alarm was armed, its due time, number of
- * times it fired.
+ * Number of 32-bit words shared by a clock and its alarm thread: how often the alarm was armed, its due time, and how
+ * often the alarm fired.
  */
 export const alarmWords = 3;
 export const armedAt = 0;

@@ -14,8 +14,9 @@ export interface EmulatedDirection {
   /** Maximum extra delay per frame in seconds, uniformly distributed. Frames never overtake each other. Default: 0. */
   readonly jitterSeconds?: number;
   /**
-   * Whether this link uses this rank's shared outgoing line and shared incoming line, like links that share one network
-   * card. Frames of all links with this setting follow one another. Default: false, separate lines for this link.
+   * Whether this link shares one outgoing line and one incoming line with all links of this rank that have this
+   * setting, like links that share one network card. Frames on a shared line follow one another. Default: false; the
+   * link has a separate outgoing line.
    */
   readonly sharesLine?: boolean;
   /** Time at which the cable is cut, in seconds from now. Later frames are dropped without an error. Default: never. */
@@ -23,7 +24,7 @@ export interface EmulatedDirection {
 }
 
 export interface EmulationOptions {
-  /** Returns the emulation of the direction from this rank to `peer`; undefined leaves the link unchanged. */
+  /** Returns the emulated bandwidth and latency from this rank to `peer`. Undefined: the link is not emulated. */
   readonly direction: (peer: number) => EmulatedDirection | undefined;
   /** Seed of the random jitter. */
   readonly seed?: number;
@@ -68,19 +69,19 @@ export const emulatedLinks = (
   });
 };
 
-/** An emulated line, on which frames follow one another. */
+/** An emulated transmission line, on which frames follow one another. */
 interface Line {
   busyUntil: number;
 }
 
-/** An incoming line, with the frames whose arrival has not been reported yet. */
+/** An incoming transmission line, with the frames whose arrival has not been reported yet. */
 interface ComingLine extends Line {
   readonly arrivals: DelayLine;
 }
 
 interface Lines {
   readonly leaving: Line;
-  /** Incoming line. Absent: unlimited incoming bandwidth. */
+  /** Incoming line that several links share. Absent: unlimited incoming bandwidth. */
   readonly coming?: ComingLine;
 }
 
@@ -137,8 +138,8 @@ class EmulatedLink implements Link {
   }
 
   /**
-   * Returns a receiver that stores bytes when they arrive, and reports their arrival to `receiver` at the time of the
-   * emulated line.
+   * Returns a receiver that stores payloads when they actually arrive, and reports each data frame to `receiver` when
+   * it would have arrived over the emulated line.
    */
   #throughLine(receiver: LinkReceiver, line: ComingLine): LinkReceiver {
     const deliverAt = (due: number, call: () => void): void =>

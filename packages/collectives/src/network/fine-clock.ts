@@ -9,8 +9,8 @@ export interface FineClock extends Clock {
 }
 
 /**
- * Time by which the alarm is set before a call is due, because the alarm usually fires this late. The event loop polls
- * for the remaining time.
+ * Milliseconds by which the alarm is set before a call is due, because the alarm usually fires this much too late. The
+ * event loop polls for the remaining time.
  */
 const earlyMilliseconds = 0.12;
 /**

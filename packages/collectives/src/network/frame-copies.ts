@@ -1,5 +1,5 @@
 /**
- * Copies of frames in reused memory. Allocating half a megabyte per copy would cause garbage collections that take
+ * Copies frame payloads to reused memory. Allocating half a megabyte per copy would cause garbage collections that take
  * milliseconds.
  */
 export class FrameCopies {

@@ -26,7 +26,7 @@ export interface FrameSocketOptions {
   readonly headerOnly: boolean;
 }
 
-/** `onread` option of a dialed socket: the system reads directly into the target memory. */
+/** Type of the `onread` option of a dialed socket, with which the system reads directly into the target memory. */
 export interface ReadInto {
   readonly buffer: () => Uint8Array;
   readonly callback: (count: number) => boolean;
@@ -86,7 +86,7 @@ export class FrameSocket {
     );
   }
 
-  /** Returns the `onread` option with which a dialed socket must be created. */
+  /** Returns the value of the `onread` option with which a dialed socket must be created. */
   readInto(): ReadInto {
     const staging = new Uint8Array(stagingBytes);
     return {
@@ -224,8 +224,8 @@ export class FrameSocket {
   }
 
   /**
-   * Call after `destroy`. Returns the header of the data frame whose payload is incomplete, or undefined if there is
-   * none.
+   * Returns the header of the data frame whose payload is incomplete; undefined if no payload is incomplete. Call this
+   * method after `destroy`.
    */
   abandon(): FrameHeader | undefined {
     const header = this.#reader.abandon();

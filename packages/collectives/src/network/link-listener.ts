@@ -104,7 +104,10 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
 
   const accepted = new Map<string, ResumableSocket>();
   const expressSockets = new Map<number, ExpressSocket>();
-  /** Peers with a lower rank that will dial an express socket, as determined by the handshake of the first socket. */
+  /**
+   * Peers that will dial an express socket to this rank, known from the handshake of their first socket. Their rank is
+   * lower than this rank.
+   */
   const expressPeers = new Set<number>();
   let connected = false;
   const addExpressSocket = (peer: number, frames: FrameSocket, headerOnly: boolean): void => {

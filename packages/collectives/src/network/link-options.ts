@@ -52,8 +52,8 @@ export interface Refusal {
 }
 
 /**
- * Default options. `socketsPerPair`: a second socket did not reduce times, neither between two processes of one machine
- * nor between machines (docs/experiments.md).
+ * Default options of a link. `socketsPerPair` is 1, because a second socket did not reduce times, neither between two
+ * processes of one machine nor between machines (docs/experiments.md).
  */
 export const linkDefaults = {
   host: "127.0.0.1",

@@ -3,7 +3,7 @@ import type { FrameHeader, FrameType } from "../wire/frame.ts";
 
 /** A frame to send. Its length is the length of the payload. */
 export interface OutgoingFrame extends Omit<FrameHeader, "length"> {
-  /** Types of the frames that a link carries for its owner. Hello, ping and bye are used by the link itself. */
+  /** Type of the frame. Frames of the link itself, such as hello, ping and bye, have other types. */
   readonly type: Extract<FrameType, "data" | "control" | "error">;
   readonly payload: Uint8Array;
 }
@@ -22,8 +22,8 @@ export interface LinkReceiver {
    */
   torn(header: FrameHeader): void;
   /**
-   * Called when no more frames will be received. Without an error, the peer sent a goodbye after all its frames. With
-   * an error, the link may still accept writes if the fault was in the received bytes. The owner of the link then
+   * Called when no more frames will be received. If `error` is undefined, the peer has sent a goodbye after all its
+   * frames. If `error` was caused by received bytes, the link may still accept writes; the owner of the link then
    * destroys the link.
    */
   closed(error: Error | undefined): void;
@@ -48,7 +48,7 @@ export interface Link {
    * @param freed called when the payload may be changed, not before `handedOver`. Absent: the payload never changes.
    */
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void;
-  /** Informs the link that a thread is waiting until it may change the payloads of sent frames. */
+  /** Informs the link that a thread waits for permission to change the payloads of sent frames. */
   hurry(): void;
   /** Sends a ping on every channel without pending writes. */
   ping(): void;

@@ -39,8 +39,8 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   readonly rank: number;
   readonly worldSize: number;
   /**
-   * Number of requests in flight at the same time, each with a separate transport. The highest lane has the highest
-   * priority.
+   * Maximum number of requests in flight: one per lane. Each lane has a separate transport, and the highest lane has
+   * the highest priority.
    */
   readonly lanes: number;
   /** Link to each peer that is reached over a network. */
@@ -149,7 +149,7 @@ class World implements NetworkWorld {
   readonly #listeners: ((error: CollectiveError) => void)[] = [];
   readonly #poll: () => void;
   /**
-   * Sequence number of the last observed wait on an express connection, and the time at which this wait was first
+   * Last observed wait on an express connection: its sequence number, and the time at which the wait was first
    * observed.
    */
   #expressProgress = { count: 0, progress: 0 };

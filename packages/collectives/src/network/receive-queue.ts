@@ -5,7 +5,7 @@ import { type FrameHeader, frameFlags } from "../wire/frame.ts";
 import { type Flow, frameCharge, frameCount, messageCharge } from "./flow.ts";
 import type { LinkCodec } from "./link.ts";
 
-/** The requested message, until it is complete. */
+/** A requested message that is not complete yet. */
 interface Posted {
   readonly tag: number;
   readonly target: Uint8Array;
@@ -79,8 +79,8 @@ export class ReceiveQueue {
   }
 
   /**
-   * Returns the memory of the next message without a copy, if the message has arrived completely in one uncoded frame.
-   * The caller must free the memory. Otherwise returns undefined.
+   * Returns the next message without a copy, if the message has arrived completely in one uncoded frame; otherwise
+   * returns undefined. The caller must free the returned memory.
    */
   takeEarly(tag: number, byteLength: number): Uint8Array | undefined {
     const early = this.#early.get(this.#first);
@@ -136,7 +136,7 @@ export class ReceiveQueue {
     if (posted !== undefined && this.#finish(posted)) this.#options.complete();
   }
 
-  /** Forgets a frame whose payload was interrupted, because the frame will be sent again. */
+  /** Discards a frame whose payload was interrupted, because the frame will be sent again. */
   forget(header: FrameHeader): void {
     const posted = this.#posted;
     const index = (header.sequence - this.#first) >>> 0;
@@ -149,7 +149,7 @@ export class ReceiveQueue {
     if (!claimed) this.#earlyCharge -= this.#chargeOf(header);
   }
 
-  /** Registers an empty frame. No target is requested for an empty payload. */
+  /** Records the receipt of an empty frame, for which no target memory is requested. */
   #receiveEmpty(header: FrameHeader): void {
     const posted = this.#posted;
     const index = (header.sequence - this.#first) >>> 0;

@@ -68,7 +68,7 @@ export class ResumableSocket {
   #unreportedBytes = 0;
   #isScheduled = false;
   #largeReceived = false;
-  /** Whether the other end of a new connection is known to be ready for frames. */
+  /** Whether the other end of the current connection is known to be ready for frames. */
   #ready = true;
   #byeRequested = false;
   #ended = false;
@@ -141,8 +141,9 @@ export class ResumableSocket {
   }
 
   /**
-   * Whether a new connection may replace the current connection: the new connection must be from the same peer, and
-   * `peerHas`, the number of frames that the peer has received, must be possible.
+   * Whether a new connection may replace the current connection. The new connection must be from the same peer
+   * (`session`), and `peerHas`, the number of frames that the peer has received, must be possible. False after the
+   * socket has ended.
    */
   mayResume(session: string, peerHas: number): boolean {
     return !this.#ended && session === this.session && this.#unacknowledged.allows(peerHas);
@@ -167,7 +168,10 @@ export class ResumableSocket {
     return this.#received;
   }
 
-  /** Continues over `frames`, beginning with the frames that the peer has not received. */
+  /**
+   * Continues on the new connection `frames`. Frames that the peer has not received are sent first. `peerHas` is the
+   * number of frames that the peer has received.
+   */
   resume(frames: FrameSocket, peerHas: number): void {
     this.#frames = frames;
     this.#heardAt = performance.now();
@@ -231,8 +235,8 @@ export class ResumableSocket {
   }
 
   /**
-   * Reports the number of received frames after the current frame was processed, because processing may send credit,
-   * which also carries the number.
+   * Schedules a report of the number of received frames for the time after the current frame was processed. If
+   * processing sends credit, no report is needed, because credit also carries the number.
    */
   #reportLater(): void {
     if (this.#isScheduled) return;

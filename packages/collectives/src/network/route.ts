@@ -45,7 +45,7 @@ export class Route {
   /**
    * Queues a message.
    *
-   * @returns number of the send.
+   * @returns number of this send on the route.
    */
   send(queue: SendQueue, bytes: Uint8Array, now: () => number, dtype?: DType): number {
     this.#sent += 1;

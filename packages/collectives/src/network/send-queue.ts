@@ -10,7 +10,7 @@ interface Message {
   readonly frames: number;
   /** Number of frames written to the link. */
   numStarted: number;
-  /** Number of written frames whose bytes must not change yet. */
+  /** Number of frames that were written to the link and whose bytes must not change yet. */
   unsettled: number;
   readonly settled: () => void;
 }
@@ -62,7 +62,7 @@ export class SendQueue {
     this.#pump();
   }
 
-  /** Whether messages wait for credit or for the system. */
+  /** Whether a message waits for credit, or for the system to accept its bytes. */
   get busy(): boolean {
     return this.#outstanding > 0 || this.#lanes.some(({ messages }) => messages.length > 0);
   }

@@ -24,6 +24,6 @@ export interface SocketFactory {
    * is invalid.
    */
   isIdentityError(error: Error): boolean;
-  /** Called when no more sockets will be created. */
+  /** Closes the factory. Called when no more sockets will be created. */
   close(): void;
 }

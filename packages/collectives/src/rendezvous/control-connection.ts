@@ -21,14 +21,17 @@ export interface ConnectionOwner {
    * the connection.
    */
   frame(type: FrameType, payload: Uint8Array): void;
-  /** Returns the type of the last frame to send to a peer whose bytes are invalid, or undefined to send no frame. */
+  /**
+   * Returns the type of the last frame to send before the connection is closed because of invalid bytes from the peer.
+   * Undefined: no frame is sent.
+   */
   farewell?(error: unknown): FrameType | undefined;
   /**
    * Called with true after silence of `suspectMilliseconds` of the heartbeat, and with false when data is received
    * again.
    */
   suspected?(isSuspected: boolean): void;
-  /** Called one time, after all other calls. */
+  /** Called one time, when the connection has ended. No other callback is called afterwards. */
   ended(ending: Ending): void;
 }
 

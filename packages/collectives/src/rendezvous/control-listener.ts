@@ -24,6 +24,8 @@ export class ControlListener {
   #referenced = true;
 
   /**
+   * Creates a listener that does not listen yet.
+   *
    * @param receive called with each connection. Connections that TLS does not trust (`authorized` is false) are
    * included, so that the reason can be sent to the peer.
    * @param drop called with the reason for each failed connection.

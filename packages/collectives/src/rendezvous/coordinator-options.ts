@@ -91,9 +91,9 @@ export const defaultJoinMilliseconds = 600_000;
 const longestMilliseconds: number = 2 ** 31 - 1;
 
 /**
- * Checks a duration.
+ * Checks that a duration is a valid delay of a timer.
  *
- * @throws ArgumentError if `value` is not a valid delay of a timer.
+ * @throws ArgumentError if `value` is not above 0, or exceeds the maximum delay of Node's timers.
  */
 export const checkMilliseconds = (name: string, value: number): void => {
   if (!(value > 0 && value <= longestMilliseconds))

@@ -15,7 +15,10 @@ const useOneSet = "use the files of one skein-train certs init on all hosts";
 /** Whether the certificate is revoked. At run time, `authorizationError` is a string, unlike its declared type. */
 const isRevoked = (socket: TLSSocket): boolean => String(socket.authorizationError).includes("CERT_REVOKED");
 
-/** Returns the refusal of a process that TLS does not trust; undefined without TLS, or if TLS trusts the process. */
+/**
+ * Returns the refusal to send to a process that TLS does not trust; undefined without TLS, or if TLS trusts the
+ * process.
+ */
 const distrust = (socket: Socket): Refusal | undefined =>
   socket instanceof TLSSocket && !socket.authorized
     ? {
@@ -26,7 +29,10 @@ const distrust = (socket: Socket): Refusal | undefined =>
       }
     : undefined;
 
-/** Returns a refusal if the certificate does not prove all requested ranks; undefined without TLS. */
+/**
+ * Returns the refusal to send to a process whose certificate does not prove all requested ranks; undefined without TLS,
+ * or if the certificate proves all ranks.
+ */
 const unprovenRanks = (socket: Socket, ranks: readonly number[]): Refusal | undefined => {
   if (!(socket instanceof TLSSocket)) return undefined;
   const proven = identityOf(socket.getPeerCertificate().subjectaltname);
@@ -45,7 +51,7 @@ const refusalOf = ({ what, own, peer }: HandshakeMismatch): Refusal =>
         message: `this process uses version ${peer} of the protocol, the coordinator ${own}, and only adjacent minor versions are compatible; run the same version of Skein on all hosts`,
       };
 
-/** Result of processing a handshake frame. */
+/** Action that the coordinator must take after a handshake frame was processed. */
 export type Step =
   /** The challenge must be sent. */
   | { readonly kind: "challenge"; readonly payload: Uint8Array }

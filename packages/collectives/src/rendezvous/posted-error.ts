@@ -29,7 +29,8 @@ const makers: Readonly<Record<string, Make>> = {
 };
 
 /**
- * Restores a posted error: with its class if the class is a rendezvous error class, otherwise with its kind and code.
+ * Recreates an error that another thread has posted. The error keeps its class if the class is a rendezvous error
+ * class; otherwise, it keeps only its kind and code.
  */
 export const revivedError = ({ name, kind, code = "internal", message }: PostedError): Error =>
   makers[name]?.(code as never, message) ??

@@ -48,7 +48,11 @@ export class RendezvousThread {
   readonly #pulse: Pulse = openPulse();
   readonly #closed = Promise.withResolvers<void>();
 
-  /** @param take called with each event. An error that ends the thread is delivered as "failed". */
+  /**
+   * Starts the thread.
+   *
+   * @param take called with each event. An error that ends the thread is delivered as "failed".
+   */
   constructor(
     task:
       | Omit<Extract<RendezvousTask, { role: "coordinator" }>, "beats">

@@ -3,7 +3,10 @@ import { formatRanks } from "../ranks.ts";
 import type { RankAddress } from "./roster.ts";
 import { defaultNoticeTimes, type NoticeTimes, type Waiting, WaitNotice } from "./wait-notice.ts";
 
-/** Coordinator and ranks of a process that searches for its coordinator, and settings for notices. */
+/**
+ * Options for the search of a process for its coordinator: the coordinator's address, the ranks of the process, and
+ * notices to the user.
+ */
 export interface SearchOptions {
   /** Address on which the coordinator listens, or will listen soon. */
   readonly address: RankAddress;
@@ -17,7 +20,7 @@ export interface SearchOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Result of the last attempt if the process was admitted. */
+/** Argument of `Search.found` after the process was admitted. */
 export const joined = "joined";
 
 /**
@@ -52,7 +55,9 @@ export class Search {
     this.#notice = onWaiting && new WaitNotice(notice, () => this.#waitingState(), onWaiting);
   }
 
-  /** Records the result of the last attempt, or `joined`. */
+  /**
+   * Records the reason why the last attempt to reach the coordinator failed, or `joined` if the process was admitted.
+   */
   found(what: string): void {
     this.#found = what.replace(/^connect ECONNREFUSED$/, "connection refused, no process listens there yet");
   }

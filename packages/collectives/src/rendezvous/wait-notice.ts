@@ -13,7 +13,10 @@ const checksUntilRepeat = 6;
 
 /** State of a wait, and a human-readable line that describes the state. */
 export interface Waiting {
-  /** State for comparison: the line counts as new if this value differs from the last state. */
+  /**
+   * Key that identifies the state. At each interval, a notice is sent if the key has changed. `line` may also contain
+   * changing values, such as the remaining time, which do not cause a notice.
+   */
   readonly state: string;
   readonly line: string;
 }

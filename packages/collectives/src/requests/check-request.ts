@@ -12,8 +12,8 @@ interface Group {
 }
 
 /**
- * Buffers known to be views of a memory. When a memory grows in any thread, the memory gets a new buffer over the same
- * bytes.
+ * Buffers known to be views of a memory, with this memory. When a thread grows a memory, the memory gets a new buffer
+ * over the same bytes.
  */
 const knownViews = new WeakMap<ArrayBufferLike, WasmMemory>();
 

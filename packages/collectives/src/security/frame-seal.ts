@@ -19,7 +19,11 @@ export class FrameSeal {
   readonly #key: Uint8Array;
   #count = 0n;
 
-  /** @param key 32 bytes that the two ends share and use for this direction only. */
+  /**
+   * Creates the seals of one direction of a connection.
+   *
+   * @param key 32 bytes that the two ends share and use for this direction only.
+   */
   constructor(key: Uint8Array) {
     this.#key = key;
   }

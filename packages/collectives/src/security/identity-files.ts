@@ -77,7 +77,7 @@ export const parseCertificate = (text: string, path: string): X509Certificate =>
   }
 };
 
-/** A certificate and a key do not match, as happens while both files are being replaced. */
+/** Thrown if a certificate and a key do not match, as happens while both files are being replaced. */
 class UnpairedError extends CertificateError {
   override name = "UnpairedError";
 }

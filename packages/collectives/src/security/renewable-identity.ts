@@ -33,7 +33,11 @@ class LastingFault {
     this.#lastingMilliseconds = lastingMilliseconds;
   }
 
-  /** @param cause identifier of the fault, constant for as long as the fault lasts. */
+  /**
+   * Records that a fault exists, and reports the fault if it has lasted long enough.
+   *
+   * @param cause identifier of the fault, constant for as long as the fault lasts.
+   */
   raise(cause: string, error: unknown): void {
     const now = performance.now();
     if (cause !== this.#cause) {
@@ -75,7 +79,11 @@ export class RenewableIdentity {
   #list: RevocationList | undefined;
   #reloadedAt = -Infinity;
 
-  /** @throws CertificateError if the list of revoked certificates cannot be used. */
+  /**
+   * Creates a renewable identity that initially equals `identity`.
+   *
+   * @throws CertificateError if the list of revoked certificates cannot be used.
+   */
   constructor(identity: TlsIdentity, { reloadMilliseconds = 5000, onNote = () => undefined }: RenewalOptions = {}) {
     this.#identity = identity;
     const { files, revoked } = identity;

@@ -49,7 +49,7 @@ const timeOf = (reader: DerReader): number => {
 };
 
 /**
- * Returns the values of extensions by identifier.
+ * Parses extensions, and returns their values by object identifier (hexadecimal).
  *
  * @throws Error for an unknown critical extension, which could change the meaning of the list.
  */

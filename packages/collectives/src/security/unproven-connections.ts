@@ -34,6 +34,8 @@ export class UnprovenConnections {
   readonly #counts = new Map<string, number>();
 
   /**
+   * Creates an empty register of unauthenticated connections with `options.slots` slots.
+   *
    * @param options.quota number of connections per source that the ranks may need. If a source has more connections,
    * its connections are evicted first.
    * @param options.random returns random numbers in [0, 1). Default: `Math.random`.
@@ -84,7 +86,10 @@ export class UnprovenConnections {
     victim.evict();
   }
 
-  /** Compares two slots, ignoring their ages. Negative if `slot` should be evicted before `other`. */
+  /**
+   * Compares the eviction priority of two slots, ignoring their ages. Returns a negative number if `slot` should be
+   * evicted before `other`.
+   */
   #compare(slot: Slot, other: Slot): number {
     const difference = this.#excess(other) - this.#excess(slot);
     return difference === 0 ? Number(other.silent) - Number(slot.silent) : difference;

@@ -1,7 +1,10 @@
 import { InvariantError } from "@skein/tensor-core";
 import { after, type Transport } from "./transport.ts";
 
-/** Maps a transport to a group: peers are positions in `members`, also in send handles. */
+/**
+ * Returns a transport for a group. Peers, also those in send handles, are positions in `members` instead of ranks of
+ * `transport`.
+ */
 export const groupTransport = (transport: Transport, members: readonly number[]): Transport => {
   const memberAt = (position: number): number => {
     const rank = members[position];

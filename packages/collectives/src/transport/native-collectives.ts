@@ -18,7 +18,7 @@ export interface NativeCollectives {
   /** Whether these collectives can execute a request. Depends only on values that are equal on all ranks. */
   covers(request: CollectiveRequest): boolean;
   /**
-   * Executes a covered request of all ranks of the world on a lane.
+   * Executes a request of all ranks of the world on a lane. `covers` must have returned true for the request.
    *
    * @param tag tag of the request, equal on all ranks.
    * @param nameOf returns the name of the request with a tag, for error messages.

@@ -10,7 +10,7 @@ export interface ThreadExchangeParts {
   readonly control: ControlBlock;
   readonly memory: WasmMemory;
   readonly arithmetic: Arithmetic;
-  /** Byte offset of all exchange parts in the memory, from `reserveParts`. */
+  /** Byte offset in the memory of the parts of all ranks, as returned by `reserveParts`. */
   readonly parts: number;
 }
 
@@ -23,14 +23,14 @@ const maxReadBytes = 16_384;
 const reductions: readonly (Reduction | undefined)[] = ["sum", "max", "min", undefined];
 
 /**
- * Returns the size of one part in bytes: the maximum number of bytes that a rank reads from each other rank, rounded up
- * to whole cache lines.
+ * Returns the size of the memory of one part, in bytes: the maximum number of bytes that a rank reads from each other
+ * rank, rounded up to whole cache lines. A part is the operand of one rank in an exchange.
  */
 const partBytes = (worldSize: number): number => Math.ceil(maxReadBytes / (worldSize - 1) / 64) * 64;
 
 /**
- * Allocates memory for the parts of all ranks, two per lane, before the ranks start, so that all ranks know whether the
- * memory exists.
+ * Allocates memory for the parts of all ranks, which are their operands in exchanges: two parts per rank and lane. Call
+ * this function before the ranks start, so that all ranks know whether the memory exists.
  *
  * @returns byte offset of the parts. Undefined if there is only one rank, or if the memory cannot grow. In the latter
  * case, small collectives use schedules, like large collectives.
@@ -44,12 +44,15 @@ export const reserveParts = (memory: WasmMemory, worldSize: number): number | un
   }
 };
 
-/** Encodes dtype, reduction and root, which may differ between two requests of equal kind and size. */
+/**
+ * Encodes dtype, reduction and root of a request as one number, because requests of equal kind and size may differ in
+ * these fields.
+ */
 const meaningOf = ({ kind, dtype, reduction = "sum", root = 0 }: CollectiveRequest): number =>
   ((kind === "reduce" ? root : 0) * dtypes.length + dtypes.indexOf(dtype)) * reductions.length +
   reductions.indexOf(reduction);
 
-/** Describes an encoded dtype, reduction and root for messages. */
+/** Describes a dtype, reduction and root encoded by `meaningOf`, for messages. */
 const describeMeaning = (meaning: number): string => {
   const typeAndRoot = Math.floor(meaning / reductions.length);
   const root = Math.floor(typeAndRoot / dtypes.length);
@@ -57,15 +60,21 @@ const describeMeaning = (meaning: number): string => {
   return root === 0 ? what : `${what} at rank ${root}`;
 };
 
-/** Word indices of one lane, cached because computing them takes as long as reading the words. */
+/**
+ * Indices of the control-block words for exchanges on one lane, cached because computing the indices takes as long as
+ * reading the words.
+ */
 interface ExchangeWords {
   readonly own: number;
-  /** Other ranks, each with its word index of the exchange and of the channel to this rank. */
+  /**
+   * Other ranks. `exchange`: index of the first word of the rank's exchange state. `channel`: index of the first word
+   * of the channel from the other rank to this rank.
+   */
   readonly peers: readonly { readonly rank: number; readonly exchange: number; readonly channel: number }[];
   readonly lane: number;
 }
 
-/** An exchange for which this rank has published its part. */
+/** A started exchange, for which this rank has published its part. */
 interface StartedExchange {
   readonly request: CollectiveRequest;
   readonly laneWords: ExchangeWords;
@@ -172,7 +181,7 @@ export class ThreadExchange implements NativeCollectives {
   }
 
   /**
-   * Copies this rank's part and publishes it.
+   * Copies this rank's input to the memory of its part, and publishes the part.
    *
    * @returns number of the exchange in its lane.
    */

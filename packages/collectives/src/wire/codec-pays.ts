@@ -1,4 +1,4 @@
-/** Rates of a link, and of a codec on this host. */
+/** Bandwidth of a link, and speed and compression ratio of a codec on this host. */
 export interface CodecRates {
   /** Bandwidth of the link in bytes per second. */
   readonly bytesPerSecondOfLink: number;

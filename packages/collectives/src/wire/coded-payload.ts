@@ -5,7 +5,7 @@ export type CodedDType = "bf16" | "f32";
 
 /** Coding parameters of a dtype. */
 export interface Coding {
-  /** Number of the dtype in a coded header. */
+  /** Number that identifies the dtype in the header of a coded payload. */
   readonly number: number;
   readonly bytesPerElement: number;
   /** Number of uncoded bytes per element: sign and mantissa. */
@@ -17,7 +17,7 @@ export const codings: { readonly [dtype in CodedDType]: Coding } = {
   f32: { number: 2, bytesPerElement: 4, rawBytesPerElement: 3 },
 };
 
-/** Header of coded elements. */
+/** Header of a coded payload. */
 export interface CodedHeader {
   readonly dtype: CodedDType;
   /** Lowest of the seven exponents in the window. */
