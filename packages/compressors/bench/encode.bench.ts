@@ -122,8 +122,8 @@ const openCpu = async (): Promise<Bench> => ({
 });
 
 /**
- * Numbers of trials on a device. A device has caches to warm up, but no JIT compiler. A software device takes seconds
- * per call.
+ * Limits for the trials of a measurement on a device: minimum and maximum number, and milliseconds in total. A device
+ * has caches to warm up, but no JIT compiler. A software device takes seconds per call.
  */
 const deviceTrials = { least: 3, most: 21, milliseconds: 5000 };
 
@@ -200,7 +200,7 @@ const time = async (name: string, call: () => Promise<unknown>): Promise<void> =
 
 const isCompressor = (aggregator: Aggregator): aggregator is Compressor => "encode" in aggregator;
 
-/** Check that the mean over a single rank equals what the rank sent. */
+/** Checks that the mean over a single rank equals what the rank sent. */
 const checkMean = async (name: string, aggregator: Aggregator, state: unknown): Promise<void> => {
   const aggregate = jit(
     (g: Tensor, own: unknown, k: Tensor, r: Tensor, s: Tensor) => {

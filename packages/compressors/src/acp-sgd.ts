@@ -26,9 +26,9 @@ export interface AcpSgdOptions extends LowRankOptions {
 }
 
 /**
- * ACP-SGD: send one of the two thin factors of each matrix, in a single message. With "p": `Q ← orthogonalise(Q)`,
- * `P = mean(MᵢQ)`. With "q": `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`. In both cases `M̂ = PQᵀ`. Both variants have the
- * same state type, so that they can alternate: see `acpSgdCycle`.
+ * ACP-SGD sends one of the two thin factors of each matrix per step, all in a single message. With "p":
+ * `Q ← orthogonalise(Q)`, `P = mean(MᵢQ)`. With "q": `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`. In both cases
+ * `M̂ = PQᵀ`. Both variants have the same state type, so that they can alternate: see `acpSgdCycle`.
  *
  * Matrices, vectors and initial factors are chosen as in `powerSgdAggregator`. Two steps of ACP-SGD send the two
  * messages of one PowerSGD step. `sent` of a rank is `PᵢQᵀ`, or `PQᵢᵀ`. Biased: wrap it in `withErrorFeedback`.

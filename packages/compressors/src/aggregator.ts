@@ -3,9 +3,9 @@ import type { Bucket } from "./bucket.ts";
 import type { AggregateContext } from "./context.ts";
 
 /**
- * Scope of the entries that influence whether an entry is sent. "tensor": only entries of the same tensor, so that the
- * result, except for random draws, does not depend on which tensors share a bucket. "bucket": all entries of the same
- * bucket. To select over a full model, use one bucket for the full model.
+ * Range of entries on which the decision to send an entry depends. "tensor": only entries of the same tensor, so that
+ * the result, except for random draws, does not depend on which tensors share a bucket. "bucket": all entries of the
+ * same bucket. To select over a full model, use one bucket for the full model.
  */
 export type SelectionScope = "tensor" | "bucket";
 
@@ -28,7 +28,7 @@ export interface Aggregated<State> {
 
 /** Result of the first half of an aggregation, as input for the second half. */
 export interface StartedAggregation<State> {
-  /** Tree of tensors, as input of the second half. May be passed to the next step. */
+  /** Input of the second half, a tree of tensors. The second half may run in the next step. */
   readonly pending: unknown;
   readonly sent: Tensor;
   readonly state: State;
@@ -55,11 +55,11 @@ export interface AggregationHalves<State> {
  * `Aggregator`.
  */
 export interface Aggregator<State = unknown> {
-  /** Name for reports only. */
+  /** Name of the aggregator, for reports only. */
   readonly name?: string;
   /** Whether the expectation of `sent` differs from the gradient, so that error feedback is needed to converge. */
   readonly biased: boolean;
-  /** Scope of selection. "tensor" is a guarantee; "bucket" guarantees nothing. */
+  /** Scope of selection. "tensor" guarantees that tensors are independent; "bucket" guarantees nothing. */
   readonly scope: SelectionScope;
   /**
    * Returns the contraction δ with ‖u − sent‖² ≤ (1 − δ)‖u‖² on every one of `worldSize` ranks: the minimum share of

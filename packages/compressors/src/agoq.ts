@@ -44,7 +44,7 @@ interface PendingShard {
  * The gradient is cut into P shards of `rows` blocks and padded with fewer than `P · (rows + 1)` zeros. The authors'
  * code instead adds in bf16, and uses a dense all-reduce for shards that are not a multiple of the block size.
  *
- * @throws ArgumentError unless blockSize is an integer from 1.
+ * @throws ArgumentError unless blockSize is a positive integer.
  * Cost: `2(P−1) · rows · (size + 4)` bytes sent, about `2(P−1)/P · n(1 + 4/blockSize)`: a quarter of f32.
  * @example
  * ```ts

@@ -23,7 +23,7 @@ export type BitPlanes = readonly Tensor[];
 export const planesFor = (most: number): number => 32 - Math.clz32(most);
 
 /**
- * Pack integers into bit planes.
+ * Packs integers into bit planes.
  *
  * @param numbers u32 [n], each from 0 to `most`.
  * Cost: ⌈log₂(most + 1)⌉ bits per integer.
@@ -31,7 +31,7 @@ export const planesFor = (most: number): number => 32 - Math.clz32(most);
 export const packPlanes = (numbers: Tensor, most: number): BitPlanes =>
   Array.from({ length: planesFor(most) }, (_, k) => packBits(notEqual(bitwiseAnd(numbers, 2 ** k), 0)));
 
-/** Unpack the first `count` integers of bit planes as f32 `[count]`. */
+/** Unpacks the first `count` integers of bit planes as f32 `[count]`. */
 export const unpackPlanes = (planes: BitPlanes, count: number): Tensor =>
   planes.map((plane, k) => multiply(cast(unpackBits(plane, count), "f32"), 2 ** k)).reduce((sum, one) => add(sum, one));
 
@@ -66,7 +66,7 @@ const addTwo = (a: BitPlanes, b: BitPlanes): BitPlanes => {
 };
 
 /**
- * Add packed integers element by element, without unpacking them. `most` is the maximum value of a sum. Planes above
+ * Adds packed integers element by element, without unpacking them. `most` is the maximum value of a sum. Planes above
  * its highest bit are 0 and are left out.
  */
 export const addPlanes = (terms: readonly BitPlanes[], most: number): BitPlanes =>

@@ -1,11 +1,11 @@
 import { ArgumentError, concat, flatten, pad, reshape, slice, split, type Tensor } from "@skein/tensor-core";
 
 /**
- * Split `count` entries into blocks of at most `blockSize` entries. The number of blocks is minimal, and all blocks
+ * Splits `count` entries into blocks of at most `blockSize` entries. The number of blocks is minimal, and all blocks
  * have the smallest size that fits. So the last block is padded with fewer zeros than there are blocks, and a short
  * vector is a single block without padding.
  *
- * @throws ArgumentError unless `blockSize` is an integer from 1.
+ * @throws ArgumentError unless `blockSize` is a positive integer.
  */
 export const blockShape = (count: number, blockSize: number): readonly [rows: number, size: number] => {
   if (!(Number.isInteger(blockSize) && blockSize >= 1))
@@ -21,8 +21,8 @@ export interface BlockPart {
   readonly rows: number;
   readonly size: number;
   /**
-   * First entry of the part in the vector, and number of entries. Less than `rows · size` entries if the last block is
-   * padded with zeros.
+   * Index of the part's first entry in the vector, and number of entries, which is less than `rows · size` if the last
+   * block is padded with zeros.
    */
   readonly begin: number;
   readonly entries: number;
@@ -42,13 +42,13 @@ export const blockParts = (count: number, blockSize: number): readonly BlockPart
   ];
 };
 
-/** Cut a vector `[n]` into the blocks of each part, `[rows, size]`. */
+/** Cuts a vector `[n]` into the blocks of each part, `[rows, size]`. */
 export const toBlocks = (flat: Tensor, blockSize: number): Tensor[] =>
   blockParts(flat.shape[0]!, blockSize).map(({ rows, size, begin, entries }) =>
     reshape(pad(slice(flat, [begin], [begin + entries]), [[0, rows * size - entries]]), [rows, size]),
   );
 
-/** Join parts, and return the first `count` entries, `[count]`. */
+/** Joins parts, and returns the first `count` entries, `[count]`. */
 export const fromBlocks = (parts: readonly Tensor[], count: number): Tensor => {
   let begin = 0;
   return concat(
@@ -61,7 +61,7 @@ export const fromBlocks = (parts: readonly Tensor[], count: number): Tensor => {
   );
 };
 
-/** Split a tensor with one row per block, `[rows, ...]`, into the rows of each part. */
+/** Splits a tensor with one row per block, `[rows, ...]`, into the rows of each part. */
 export const splitBlocks = (perBlock: Tensor, count: number, blockSize: number): Tensor[] =>
   split(
     perBlock,

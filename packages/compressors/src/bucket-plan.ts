@@ -10,8 +10,8 @@ import {
 import { leavesByPath } from "@skein/tensor-core/backend";
 
 /**
- * Returns paths with the last parameter first: about the order in which the backward pass computes gradients, if the
- * model's tree is in forward order.
+ * Returns the leaf paths in reverse order. If the model's tree is in forward order, this is approximately the order in
+ * which the backward pass computes the gradients.
  */
 const backwardOrder = (tree: unknown): string[] => leafPaths(tree).reverse();
 
@@ -50,7 +50,8 @@ export const bucketPerTensor = (params: unknown, order: readonly string[] = back
   order.map((path) => [path]);
 
 /**
- * Fill buckets in order, up to `bucketBytes` of dense gradient per bucket. A larger tensor gets a separate bucket.
+ * Fills buckets in order, with up to `bucketBytes` of dense gradient per bucket. A larger tensor gets a separate
+ * bucket.
  *
  * @param params tree of values with dtype and shape.
  * @param order paths in the order in which gradients become ready. Default: last parameter first. `readyOrder` returns
@@ -97,7 +98,7 @@ const unknownPath = (path: string, specs: ReadonlyMap<string, TensorSpec>): neve
 export const specsByPath = (params: unknown): ReadonlyMap<string, TensorSpec> => leavesByPath(params);
 
 /**
- * Check a bucket plan. @throws ArgumentError unless the plan names every tensor of `params` exactly once and no bucket
+ * Checks a bucket plan. @throws ArgumentError unless the plan names every tensor of `params` exactly once and no bucket
  * is empty.
  */
 export const checkBucketPlan = (plan: BucketPlan, params: unknown): void => {

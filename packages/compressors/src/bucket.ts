@@ -34,7 +34,7 @@ export const bucketOf = (tensors: readonly BucketTensor[]): Bucket => ({
 /** Returns the number of elements of a bucket. */
 export const lengthOf = ({ shape }: TensorSpec): number => elementCount(shape);
 
-/** Split the flat vector of a bucket into tensors with their original shapes. */
+/** Splits the flat vector of a bucket into tensors with their original shapes. */
 export const unflattenBucket = (flat: Tensor, { tensors }: Bucket): Tensor[] => {
   let end = 0;
   return tensors.map(({ shape }) => {

@@ -53,7 +53,7 @@ const payloadSpecs = <State, Payload>(
 };
 
 /**
- * Compress the `values` of the outer compressor's payload with the inner compressor. The other leaves of the outer
+ * Compresses the `values` of the outer compressor's payload with the inner compressor. The other leaves of the outer
  * payload are sent unchanged.
  *
  * Lossless if both compressors are lossless; biased if one of the compressors is biased. The loss of the inner

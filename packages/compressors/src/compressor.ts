@@ -31,7 +31,7 @@ export interface Encoded<State, Payload> {
  * Methods are not declared as function properties, so that codecs with different state types are assignable to `Codec`.
  */
 export interface Codec<State = unknown, Payload = unknown> {
-  /** Name for reports only. */
+  /** Name of the codec, for reports only. */
   readonly name?: string;
   /**
    * Method of combining the payloads of several ranks. `sum`: decoding is linear, so an all-reduce can add the payloads
@@ -52,7 +52,7 @@ export interface Codec<State = unknown, Payload = unknown> {
   contraction?(gradient: TensorSpec): number | undefined;
   /** Returns the initial state for a gradient of this spec; traced. */
   init(gradient: TensorSpec): State;
-  /** Compress a gradient, f32 of any shape. */
+  /** Compresses a gradient, f32 of any shape. */
   encode(gradient: Tensor, state: State, context?: EncodeContext): Encoded<State, Payload>;
   /**
    * Returns the approximate gradient that a payload encodes. With "sum", the payload may be a sum of payloads of

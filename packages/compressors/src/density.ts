@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * Check that a density is in (0, 1]. `owner` is the function name for the error message. @throws ArgumentError for
+ * Checks that a density is in (0, 1]. `owner` is the function name for the error message. @throws ArgumentError for
  * other densities.
  */
 export const checkDensity = (owner: string, density: number): void => {
@@ -12,8 +12,8 @@ export const checkDensity = (owner: string, density: number): void => {
 };
 
 /**
- * Returns the minimum share of a gradient's energy in its `kept` largest entries, or the expected share in the same
- * number of random entries: kept/n, or 1 for an empty gradient.
+ * Returns kept/n: the minimum share of a gradient's energy in its `kept` largest entries, and the expected share in
+ * `kept` random entries. Returns 1 for an empty gradient.
  */
 export const minKeptEnergyShare = (kept: number, n: number): number => (n === 0 ? 1 : kept / n);
 

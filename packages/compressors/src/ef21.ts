@@ -11,8 +11,8 @@ export interface Ef21State<Inner> {
 }
 
 /**
- * EF21: send only changes. Each rank has an estimate gᵢ of its gradient, which all other ranks know, sends
- * `cᵢ = C(∇ᵢ − gᵢ)`, and updates `gᵢ ← gᵢ + cᵢ`, `g ← g + mean(cᵢ)`. The initial estimates are zeros.
+ * EF21 sends only changes of the gradient. Each rank has an estimate gᵢ of its gradient, which all other ranks know,
+ * sends `cᵢ = C(∇ᵢ − gᵢ)`, and updates `gᵢ ← gᵢ + cᵢ`, `g ← g + mean(cᵢ)`. The initial estimates are zeros.
  *
  * The state is an estimate of the gradient, not a residual. For a constant gradient, `‖∇ᵢ − gᵢ‖²` shrinks by C's
  * contraction in every step, by `1 − k/n` for top-k. In contrast to `withErrorFeedback`, the sum of the sent means over

@@ -19,7 +19,7 @@ export interface EightBitPayload {
 }
 
 /**
- * 8-bit quantization: send one byte per entry, and one scale per block. An entry is decoded as
+ * 8-bit quantization: sends one byte per entry, and one scale per block. An entry is decoded as
  * `(code − 128) · max|u| / 127`.
  *
  * Error per entry: at most half a quantization step, `max|u|/254`, so the contraction is at least
@@ -27,7 +27,7 @@ export interface EightBitPayload {
  * exact within 2⁻¹⁵ of a step, see `quantize`. Rounding to nearest is biased: wrap the compressor in
  * `withErrorFeedback`.
  *
- * @throws ArgumentError unless blockSize is an integer from 1.
+ * @throws ArgumentError unless blockSize is a positive integer.
  * Cost: n bytes plus 4 per block, by all-gather; `agoqAggregator` sends fewer bytes for 3 or more ranks.
  * @example
  * ```ts

@@ -10,8 +10,8 @@ export interface ErrorFeedbackState<Inner> {
 }
 
 /**
- * Error feedback: add the residual e, the unsent part of earlier steps, to each gradient, `u = g + e`, send `C(u)`, and
- * update `e ← u − C(u)`.
+ * Error feedback: adds the residual e, the unsent part of earlier steps, to each gradient, `u = g + e`, sends `C(u)`,
+ * and updates `e ← u − C(u)`.
  *
  * If C either sends a value unchanged or does not send it, as top-k does, the sent part and the residual sum exactly to
  * `u`, so nothing is lost. The residual accumulates gradients, not updates: a delayed gradient gets the learning rate

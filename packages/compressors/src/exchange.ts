@@ -81,8 +81,8 @@ export const initExchange = <State>(
 ): State[] => bucketsOf(params, buckets).map((bucket) => compressor.init(bucket));
 
 /**
- * Concatenate the tensors of each bucket, and call `visit` with the flat vector and its context. Each call has a named
- * scope with the bucket index.
+ * Concatenates the tensors of each bucket, and calls `visit` with the flat vector and its context. Each call has a
+ * named scope with the bucket index.
  */
 const eachBucket = <P, State, T>(
   gradients: P,
@@ -106,7 +106,7 @@ const eachBucket = <P, State, T>(
   );
 };
 
-/** Run `fn` in the phase "communication", in a scope named after the bucket. */
+/** Runs `fn` in the phase "communication", in a scope named after the bucket. */
 const exchanging = <T>(bucket: number, fn: () => T): T =>
   inPhase("communication", () => scope(`exchange-${bucket}`, fn));
 
@@ -149,9 +149,9 @@ const gradientsFrom = <P>(like: P, buckets: readonly Bucket[], means: readonly T
 };
 
 /**
- * Average gradients over the ranks of `axis`, bucket by bucket: concatenate the tensors of a bucket, and let the
- * compressor aggregate them. The compressor is applied even with one rank, so that the rule does not depend on the
- * number of ranks.
+ * Averages gradients over the ranks of `axis`, bucket by bucket: concatenates the tensors of a bucket, and aggregates
+ * them by the compressor. The compressor is applied even with one rank, so that the rule does not depend on the number
+ * of ranks.
  *
  * @param gradients tree of f32 tensors.
  * @param residuals result of `initExchange`, or of the previous step.
@@ -218,8 +218,9 @@ export const beginExchange = <P, State>(
 };
 
 /**
- * Second half of `exchange`: computes the mean gradients from the result of `beginExchange`. Buckets of the first
- * tensors run first, because the forward pass needs them first.
+ * Second half of `exchange`: computes the mean gradients from the result of `beginExchange`. Processes the buckets in
+ * reverse order of the plan, because a plan usually begins with the last tensors, and the next forward pass needs the
+ * first tensors first.
  *
  * @param like tree of the gradients' specs.
  */

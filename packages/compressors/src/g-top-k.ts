@@ -38,7 +38,7 @@ export interface GTopKOptions {
 const numCoreRanks = (numRanks: number): number => 2 ** (31 - Math.clz32(numRanks));
 
 interface Merged {
-  /** Packed result, u32 [k, 2], equal on all ranks. */
+  /** Packed entries of the result, u32 [k, 2], equal on all ranks. */
   readonly message: Tensor;
   /** Mask of this rank's entries that are included in the result, bool [k]. */
   readonly kept: Tensor;
@@ -93,7 +93,7 @@ const mergeRounds = (
 };
 
 /**
- * gTop-k: add the ranks' top-k entries pairwise, and keep k entries after each addition. In round i of log₂P rounds,
+ * gTop-k: adds the ranks' top-k entries pairwise, and keeps k entries after each addition. In round i of log₂P rounds,
  * rank r and rank r ⊕ 2ⁱ exchange their entries. The mean has at most k entries, `k = max(1, ⌊density · n⌋)`. Each
  * merge is sparse: O(k log k).
  *

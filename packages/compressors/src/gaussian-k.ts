@@ -15,7 +15,7 @@ export interface GaussianKCompressorOptions {
 const maxEntries = (density: number, n: number): number => Math.min(n, Math.ceil((4 * numKeptEntries(density, n)) / 3));
 
 /**
- * Gaussian-k: send about the `k` entries of largest magnitude, selected by a threshold. The threshold is first
+ * Gaussian-k: sends about the `k` entries of largest magnitude, selected by a threshold. The threshold is first
  * estimated from a normal distribution, then corrected by counting.
  *
  * The estimate is `t = z·σ` with `z = Φ⁻¹(1 − k/2n)`, `k = max(1, ⌊density · n⌋)`, and σ from the mean magnitude.

@@ -42,7 +42,7 @@ const embedShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor =
 };
 
 /**
- * Hierarchical top-k: sum dense gradients within a host, over the fast network, and exchange only the top-k of these
+ * Hierarchical top-k: sums dense gradients within a host, over the fast network, and exchanges only the top-k of these
  * sums between hosts, over the slow network. Steps: reduce-scatter within each host; all-gather of each shard's top-k
  * entries across hosts; all-gather of the shards within each host.
  *

@@ -27,7 +27,7 @@ export interface DensePayload {
   readonly chunks: readonly Tensor[];
 }
 
-/** Returns begin and end of each chunk of n elements. */
+/** Returns the begin and end index of each chunk of a vector of n elements. */
 const chunkBounds = (n: number, chunkBytes: number): (readonly [begin: number, end: number])[] => {
   const most = Math.max(1, Math.min(n, Math.floor(chunkBytes / 4)));
   return Array.from(
@@ -37,7 +37,7 @@ const chunkBounds = (n: number, chunkBytes: number): (readonly [begin: number, e
 };
 
 /**
- * Send the gradient unchanged, by all-reduce of 4n bytes: dense synchronous SGD.
+ * Sends the gradient unchanged, by all-reduce of 4n bytes: dense synchronous SGD.
  *
  * In halves: reduce-scatter, then all-gather of the shards. Each chunk is padded to a multiple of P (DeAR, arXiv
  * 2302.12445).

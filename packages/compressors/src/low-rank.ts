@@ -62,7 +62,7 @@ export const checkLowRankOptions = (name: string, { rank, minimumCompression = 2
     );
 };
 
-/** Plan the compression of a bucket from shapes alone. @param factorsPerStep number of factors to send per step. */
+/** Plans the compression of a bucket from shapes alone. @param factorsPerStep number of factors to send per step. */
 export const planLowRank = (
   { tensors }: Bucket,
   { rank, minimumCompression = 2 }: LowRankOptions,
@@ -89,7 +89,7 @@ export const planLowRank = (
   };
 };
 
-/** Split a flat gradient into matrices to compress and dense tensors. */
+/** Splits a flat gradient into matrices to compress and dense tensors. */
 export const splitLowRank = (
   gradient: Tensor,
   bucket: Bucket,
@@ -141,7 +141,7 @@ const renewal = 2 ** -16;
 export const renewFactor = (q: Tensor, matrix: LowRankMatrix): Tensor =>
   add(unitColumns(q), multiply(randomFactor(matrix.columns, matrix), renewal));
 
-/** Apply `orthogonalise` to each factor. Factors of equal shape are batched. */
+/** Applies `orthogonalise` to each factor. Factors of equal shape are batched. */
 export const orthogonaliseAll = (factors: readonly Tensor[]): Tensor[] => {
   const result: Tensor[] = [];
   const byShape = Map.groupBy(factors.keys(), (i) => factors[i]!.shape.join());

@@ -20,12 +20,13 @@ import {
 import { levelOfKth, levelsAround, numLevelsAround } from "./magnitude-level.ts";
 import { twoSidedQuantile } from "./normal-quantile.ts";
 
-/** Number of steps within one level of `levelsAround`. */
+/** Number of steps into which `stepsWithin` divides one level of `levelsAround`. */
 const numSteps = 1024;
 
 /**
- * Returns the step of each magnitude within `level`: 0 at the level's smallest magnitude, `numSteps` − 1 at its largest
- * magnitude. Magnitudes of higher levels get `numSteps`, magnitudes of lower levels −1.
+ * Divides `level` into `numSteps` equal steps, and returns the step of each magnitude: 0 at the level's smallest
+ * magnitude, `numSteps` − 1 at its largest magnitude. Magnitudes of higher levels get `numSteps`, magnitudes of lower
+ * levels −1.
  */
 const stepsWithin = (magnitudes: Tensor, levels: Tensor, level: Tensor): Tensor => {
   const within = equal(levels, level);
@@ -36,8 +37,8 @@ const stepsWithin = (magnitudes: Tensor, levels: Tensor, level: Tensor): Tensor 
 };
 
 /**
- * Returns the largest bound that `rank` magnitudes reach, with a relative error of at most 1e-6. If more than `most`
- * magnitudes reach the bound, as with ties, returns the next larger magnitude, if there is one. A bound of 0 is
+ * Returns the largest bound that at least `rank` magnitudes reach, with a relative error of at most 1e-6. If more than
+ * `most` magnitudes reach the bound, as with ties, returns the next larger magnitude, if there is one. A bound of 0 is
  * returned unchanged, because callers select nonzero entries only.
  *
  * Counts magnitudes in two passes. The first pass counts at 4096 levels around `t = z·σ` with `z = Φ⁻¹(1 − rank/2s)`,

@@ -44,7 +44,7 @@ export interface MagnitudeLevel {
 }
 
 /**
- * Find the highest level for which at least `k` values are at this level or above. A single histogram counts all
+ * Finds the highest level for which at least `k` values are at this level or above. A single histogram counts all
  * levels, while bisection would read the values once per step.
  *
  * @param levels f32 [n], integers in [0, numLevels), higher for larger magnitudes. Integers, so that histogram bins and

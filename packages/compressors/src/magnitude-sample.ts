@@ -7,7 +7,10 @@ const maxUnsampledLength = 2 ** 18;
  * the time for all entries.
  */
 const minSample = 2 ** 17;
-/** Preferred number of top-k entries in a sample. At stride `minStride`, `minSearched` entries are enough. */
+/**
+ * Preferred number of top-k entries in a sample, on average. At the minimum stride, a sample with `minSearched` top-k
+ * entries is enough.
+ */
 const preferredSought = 128;
 const minSearched = 64;
 /**
@@ -28,7 +31,7 @@ const isPrime = (candidate: number): boolean => {
 };
 
 /**
- * Choose the sample of n entries from which to estimate the threshold of the k largest entries. If n ≤ 2¹⁸ or k < 832,
+ * Chooses the sample of n entries from which to estimate the threshold of the k largest entries. If n ≤ 2¹⁸ or k < 832,
  * the sample has all entries. Otherwise it has at least 2¹⁷ entries, of which at least about 128 are among the k
  * largest entries, unless this would require a stride below 13.
  *
@@ -46,8 +49,8 @@ export const sampleMagnitudes = (flat: Tensor, { stride }: SampleSize): Tensor =
   absolute(slice(flat, [0], [flat.shape[0]!], [stride]));
 
 /**
- * Returns the rank in a sample of s entries whose magnitude about k of n entries reach: `m = μ + z·√(μ(1 − s/n))` with
- * `μ = k·s/n`, limited to 1 … s. If the sample has all entries, the rank is k.
+ * Returns the rank m in a sample of s entries for which about k of all n entries reach the sample's m-th largest
+ * magnitude: `m = μ + z·√(μ(1 − s/n))` with `μ = k·s/n`, limited to 1 … s. If the sample has all entries, m is k.
  *
  * On average, `m·n/s` entries reach the m-th largest entry of a random sample, with a relative standard deviation of
  * `√((1 − s/n)/m)`. With a margin of z deviations, fewer than k entries (more than k for negative z) reach the

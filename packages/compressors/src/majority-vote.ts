@@ -46,7 +46,7 @@ const majorityOf = (words: readonly Tensor[], casting: Tensor): Tensor => {
   return sums.at(-1)!;
 };
 
-/** Returns the number of words that each rank counts for n signs. */
+/** Returns the number of u32 words of signs for which each rank counts the votes, for n signs in total. */
 const shardWords = (count: number, numRanks: number): number => Math.ceil(Math.ceil(count / 32) / numRanks);
 
 /**

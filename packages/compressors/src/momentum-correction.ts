@@ -35,7 +35,7 @@ export interface MomentumCorrectionState<Inner> {
   readonly inner: Inner;
 }
 
-/** Scale `x` to a Euclidean norm of at most `bound`. Non-finite entries stay non-finite. */
+/** Scales `x` to a Euclidean norm of at most `bound`. Non-finite entries stay non-finite. */
 const clipNormTo = (x: Tensor, bound: number): Tensor => {
   // Avoids the absolute norm: squares could overflow, and an infinite norm would turn a finite gradient into zeros.
   const { greatest, norm } = relativeNorm(x);
@@ -43,7 +43,7 @@ const clipNormTo = (x: Tensor, bound: number): Tensor => {
 };
 
 /**
- * Momentum correction: accumulate velocities instead of gradients, so that a delayed entry includes its momentum.
+ * Momentum correction: accumulates velocities instead of gradients, so that a delayed entry includes its momentum.
  * Updates `v ← m·v + g` and `a ← a + v`, sends `C(a)`, and keeps the residual `a ← a − C(a)`. The velocity of sent
  * entries is reset, `v ← 0` (factor masking), so that stale momentum is not applied again. Replaces error feedback and
  * the optimizer's momentum: use SGD without momentum.

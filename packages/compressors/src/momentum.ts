@@ -15,7 +15,7 @@ export interface WithMomentumState<Inner> {
 }
 
 /**
- * Check a momentum factor. `who` is the function name for the error message. @throws ArgumentError for a momentum
+ * Checks a momentum factor. `who` is the function name for the error message. @throws ArgumentError for a momentum
  * outside [0, 1).
  */
 export const checkMomentum = (who: string, momentum: number): void => {
@@ -24,7 +24,7 @@ export const checkMomentum = (who: string, momentum: number): void => {
 };
 
 /**
- * Aggregate each rank's momentum instead of its gradient: `v ← m·v + (1 − m)·g`, and the compressor encodes `v`. Helps
+ * Aggregates each rank's momentum instead of its gradient: `v ← m·v + (1 − m)·g`, and the compressor encodes `v`. Helps
  * methods that are sensitive to the noise of a single batch: with majority vote, the result is Signum; with EF21, it is
  * EF21-SGDM. Also helps coarse methods with error feedback, such as signs, because momentum before compression does not
  * amplify delayed entries, unlike momentum after compression.

@@ -45,8 +45,8 @@ interface Candidates extends SparsePayload {
 }
 
 /**
- * Margin of a bound from a sample, in standard deviations. The expected number of entries that reach the bound exceeds
- * k by this margin, and the capacity exceeds this number by the same margin.
+ * Safety margin, in standard deviations, of a bound that is estimated from a sample. The expected number of entries
+ * that reach the bound exceeds k by this margin, and the capacity exceeds this expected number by the same margin.
  */
 const deviations = 6;
 
@@ -56,7 +56,7 @@ const allCandidates = (flat: Tensor): Candidates => ({
   finite: isFinite(sum(multiply(absolute(flat), 1 / Math.max(1, flat.shape[0]!)))),
 });
 
-/** Returns entries that contain the k largest entries; see `msTopKCompressor`. */
+/** Returns candidate entries, which include the k largest entries; see `msTopKCompressor`. */
 const selectCandidates = (flat: Tensor, k: number): Candidates => {
   const n = flat.shape[0]!;
   const size = sampleSizeOf(n, k);
@@ -70,7 +70,10 @@ const selectCandidates = (flat: Tensor, k: number): Candidates => {
   return selectByBound(flat, magnitudeBound(sampleMagnitudes(flat, size), rank, most), capacity);
 };
 
-/** Bisection steps per histogram. A histogram with more bins is slow on a GPU. */
+/**
+ * Maximum number of bisection steps that one histogram replaces: log2 of the number of its bins. More bins are slow on
+ * a GPU.
+ */
 const samplingsAtOnce = 12;
 
 /** Returns the indices i32 [k] of k entries of almost the largest magnitudes; see `msTopKCompressor`. */
@@ -96,8 +99,8 @@ const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor
 };
 
 /**
- * MSTopK: keep exactly `k` entries of almost the largest magnitudes, without sorting. The thresholds are the same as in
- * a bisection.
+ * MSTopK: keeps exactly `k` entries of almost the largest magnitudes, without sorting. The thresholds are the same as
+ * in a bisection.
  *
  * `k = max(1, ⌊density · n⌋)`. Bisection halves the range of magnitudes `samplings` times, first at the mean m, then
  * between m and the maximum M (or between 0 and m, if fewer than k entries reach the mean), and counts in every step.

@@ -77,8 +77,8 @@ const reduceRegions = (
 };
 
 /**
- * Gathers the k greatest nonzero sums over all ranks' regions: P·C entries, equal on all ranks. Unused entries are
- * zeros.
+ * Gathers the k greatest nonzero sums over all ranks' regions. The result has P · min(k, region length) entries, equal
+ * on all ranks. Unused entries are zeros.
  */
 const gatherGreatest = (
   region: Tensor,
@@ -103,7 +103,7 @@ const gatherGreatest = (
 };
 
 /**
- * Ok-Topk: add the top-k entries of all ranks, and keep exactly the k greatest sums. Traffic per rank does not grow
+ * Ok-Topk: adds the top-k entries of all ranks, and keeps exactly the k greatest sums. Traffic per rank does not grow
  * with P. Each rank owns n/P indices. A ragged all-to-all sends entries to their owners, and the owners add the
  * entries. A radix selection over all ranks finds the k-th greatest sum. A ragged all-gather distributes all sums above
  * the k-th, and the first sums equal to it, to all ranks. `k = max(1, ⌊density · n⌋)`; sums equal to 0 are never sent.

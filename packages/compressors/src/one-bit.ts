@@ -35,14 +35,14 @@ export interface OneBitPayload {
 }
 
 /**
- * 1-bit SGD: send one bit per entry, and two values per block: the mean of its entries ≥ 0, and the mean of its entries
- * < 0. These means minimize the squared error for the given bits.
+ * 1-bit SGD: sends one bit per entry, and two values per block: the mean of its entries ≥ 0, and the mean of its
+ * entries < 0. These means minimize the squared error for the given bits.
  *
  * The contraction is at least 1/blockSize, because the energy sent per block is at least `‖u‖₁²/blockSize`. Biased:
  * wrap it in `withErrorFeedback`, and make the first steps dense, as the authors do. The authors use one block per
  * column of a weight matrix.
  *
- * @throws ArgumentError unless blockSize is an integer from 1.
+ * @throws ArgumentError unless blockSize is a positive integer.
  * Cost: n/8 bytes plus 8 per block, by all-gather.
  * @example
  * ```ts

@@ -26,7 +26,7 @@ const epsilon = 2 ** -23;
 const numPasses = 3;
 
 /**
- * Scale each column to length 1. A column of zeros does not change. The column is first divided by its largest
+ * Scales each column to length 1. A column of zeros does not change. The column is first divided by its largest
  * magnitude, so that its length cannot overflow.
  */
 export const unitColumns = (x: Tensor): Tensor => {
@@ -36,7 +36,7 @@ export const unitColumns = (x: Tensor): Tensor => {
 };
 
 /**
- * Make the columns of a tall matrix orthonormal, with the same column space: `QᵀQ = I`, `Q = P R⁻¹`.
+ * Makes the columns of a tall matrix orthonormal, with the same column space: `QᵀQ = I`, `Q = P R⁻¹`.
  *
  * Columns are first scaled to length 1, so that the result does not depend on their sizes. Then follow three passes of
  * `G = PᵀP`, `L Lᵀ = G + S`, `P ← P L⁻ᵀ`. The diagonal shift S prevents a failure of the factorization:

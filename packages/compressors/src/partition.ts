@@ -67,7 +67,7 @@ const classesOf = (bucket: Bucket, choose: (tensor: BucketTensor) => Aggregator)
 const take = (flat: Tensor, { pieces }: BucketClass): Tensor =>
   concat(pieces.map(([begin, end]) => slice(flat, [begin], [end])));
 
-/** Inverse of `take` for all classes of a bucket. */
+/** Joins the flat vectors of all classes to the flat vector of their bucket. Inverse of `take`. */
 const putBack = (classes: readonly BucketClass[], flats: readonly Tensor[]): Tensor => {
   if (classes.length === 0) return zeros([0]);
   const pieces = classes.flatMap((one, i) => {
@@ -148,7 +148,7 @@ const namesOf = (aggregators: readonly Aggregator[]): string =>
   aggregators.map(({ name }) => name ?? "unnamed").join(" | ");
 
 /**
- * Partition the tensors of a bucket into classes. The aggregator of the first matching rule handles a tensor. The
+ * Partitions the tensors of a bucket into classes. The aggregator of the first matching rule handles a tensor. The
  * fallback handles tensors without a matching rule, by default with a dense all-reduce. The tensors of one aggregator
  * are concatenated in one vector, so top-k selects among all their entries.
  *
@@ -172,7 +172,7 @@ export const partitionAggregator = (
 };
 
 /**
- * Choose an aggregator per tensor path, for example with a density per layer from a planner, and a fallback for all
+ * Chooses an aggregator per tensor path, for example with a density per layer from a planner, and a fallback for all
  * other paths. Tensors with the same aggregator object share a vector; use separate objects to keep tensors separate.
  *
  * @example

@@ -30,8 +30,8 @@ const initCommonState = <State>(phases: readonly AggregatorPhase<State>[], bucke
 };
 
 /**
- * Check a sequence of phases: aggregators that replace each other during a run, each from its first step on. All phases
- * use one common state. Each phase has a separate graph, which is compiled when the phase begins.
+ * Checks a sequence of phases: aggregators that replace each other during a run, each from its first step on. All
+ * phases use one common state. Each phase has a separate graph, which is compiled when the phase begins.
  *
  * @returns the phases with an `init` that throws if the states of the phases differ in structure for a bucket.
  * @throws ArgumentError unless the first phase begins at step 0 and steps increase.
@@ -111,7 +111,7 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
  * empty residual.
  *
  * @param step first step of the aggregator; 0 for no warm-up.
- * @throws ArgumentError for a step that is not an integer from 0.
+ * @throws ArgumentError for a step that is not a non-negative integer.
  * @example
  * ```ts
  * const phases = denseUntil(1000, withErrorFeedback(topKCompressor({ density: 0.001 })));

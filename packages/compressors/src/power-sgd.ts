@@ -19,7 +19,7 @@ export interface PowerSgdState {
 }
 
 /**
- * PowerSGD: send each matrix as a product of two thin matrices. One step of power iteration starts from the previous
+ * PowerSGD: sends each matrix as a product of two thin matrices. One step of power iteration starts from the previous
  * step's Q: `P = mean(MᵢQ)`, `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`, `M̂ = PQᵀ`.
  *
  * A tensor `[…, m]` is viewed as a matrix `[n, m]`. Vectors, and matrices for which compression does not pay off, are

@@ -43,14 +43,14 @@ export interface QsgdOptions {
 export type QsgdPayload = readonly Tensor[];
 
 /**
- * QSGD: round each entry at random to one of `s` levels of its block's norm: `‖v‖₂ · sign(v_j) · ξ_j/s`. ξ_j is
+ * QSGD: rounds each entry at random to one of `s` levels of its block's norm: `‖v‖₂ · sign(v_j) · ξ_j/s`. ξ_j is
  * ⌊s|v_j|/‖v‖₂⌋ or one more, with probabilities that make the expectation exact. Each rank draws different random
  * numbers, so the exchange needs a key.
  *
  * Variance per block of d entries: at most `min(d/s², √d/s) ‖v‖²`. A block of zeros stays zero. A level is never above
  * s, even if rounding makes |v_j| exceed the norm.
  *
- * @throws ArgumentError unless levels is an integer from 1 to 127 and bucketSize is an integer from 1.
+ * @throws ArgumentError unless levels is an integer from 1 to 127 and bucketSize is a positive integer.
  * Cost: `⌈log₂(2s + 1)⌉` bits per entry (8 for 127 levels, 4 for 7, 2 for 1) plus 4 bytes per block, by all-gather.
  * @example
  * ```ts

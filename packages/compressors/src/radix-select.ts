@@ -37,7 +37,7 @@ export interface Selection {
 }
 
 /**
- * Find the exact k-th greatest key of all ranks, without gathering keys. Works digit by digit from the highest digit:
+ * Finds the exact k-th greatest key of all ranks, without gathering keys. Works digit by digit from the highest digit:
  * an all-reduce counts the keys per digit among the keys that match the digits found so far.
  *
  * Keys may be the bits of |x| (f32): they have the same order as |x|, with NaN greatest.

@@ -44,7 +44,7 @@ export interface RandomKPayload {
 const remainder = (x: Tensor, divisor: Tensor | number): Tensor => subtract(x, multiply(divide(x, divisor), divisor));
 
 /**
- * Draw `k` different indices below `n`. All indices are equally likely, up to a bias of n / 2³².
+ * Draws `k` different indices below `n`. All indices are equally likely, up to a bias of n / 2³².
  *
  * The circle of indices is rotated by a random amount and divided into k arcs with lengths that differ by at most 1.
  * One index is drawn from each arc. Arcs are disjoint, so no index is drawn twice. All indices are equally likely,
@@ -67,7 +67,7 @@ export const randomPositions = (key: Tensor, n: number, k: number): Tensor => {
 };
 
 /**
- * Random-k: send the same `k` random entries on every rank. The indices follow from the key, so only values are sent,
+ * Random-k: sends the same `k` random entries on every rank. The indices follow from the key, so only values are sent,
  * and an all-reduce can add them.
  *
  * `k = max(1, ⌊density · n⌋)`. By default, `E ‖u − C(u)‖² = (1 − k/n)‖u‖²`: biased, wrap it in `withErrorFeedback`.

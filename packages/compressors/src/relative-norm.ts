@@ -3,7 +3,7 @@ import { absolute, divide, maximum, multiply, reduceMax, sqrt, square, sum, type
 export interface RelativeNorm {
   /** Maximum of |x| per row, at least 2⁻¹²⁶, `[..., 1]`. */
   readonly greatest: Tensor;
-  /** x / greatest, within ±1. */
+  /** Entries relative to the greatest magnitude of their row, `x / greatest`, within ±1. */
   readonly relative: Tensor;
   /** ‖x‖₂ / greatest, `[..., 1]`: at most √n; 0 if all entries are 0. */
   readonly norm: Tensor;
@@ -13,7 +13,7 @@ export interface RelativeNorm {
 const minScale = 2 ** -126;
 
 /**
- * Scale each row (last dimension) by its greatest magnitude, so that squares neither overflow nor underflow. A NaN or
+ * Scales each row (last dimension) by its greatest magnitude, so that squares neither overflow nor underflow. A NaN or
  * an infinity makes all values of its row NaN.
  */
 export const relativeNorm = (x: Tensor): RelativeNorm => {

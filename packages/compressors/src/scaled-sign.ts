@@ -71,7 +71,7 @@ const signCompressor = (
   });
 
 /**
- * Send signs and the mean magnitude of the gradient (EF-signSGD): `C(u) = ‖u‖₁/n · sign(u)`, with sign(0) = +1.
+ * Sends signs and the mean magnitude of the gradient (EF-signSGD): `C(u) = ‖u‖₁/n · sign(u)`, with sign(0) = +1.
  *
  * Error: `‖u − C(u)‖² = (1 − ‖u‖₁²/(n‖u‖₂²))‖u‖²`, at most `(1 − 1/n)‖u‖²`, and `(1 − 2/π)‖u‖²` for a normal gradient.
  * Biased: wrap it in `withErrorFeedback`.

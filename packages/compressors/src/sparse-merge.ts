@@ -21,7 +21,7 @@ import {
 import type { SparsePayload } from "./sparse-payload.ts";
 
 /**
- * For each query, count the elements of a sorted list that are less than or equal to the query, by bisection.
+ * Counts for each query, by bisection, the elements of a sorted list that are less than or equal to the query.
  *
  * Cost: ⌈log₂(m + 1)⌉ lookups per query, for any range of numbers. Uses integers, because f32 is exact only up to 2²⁴.
  *
@@ -50,8 +50,8 @@ export const contains = (sorted: Tensor, queries: Tensor): Tensor =>
  * preferred; NaN counts as greatest.
  *
  * The lists are merged by index, so that equal indices are adjacent. Values with equal indices are added in the order
- * first + second, so ranks that merge the same two lists get the same bits. The second entry of such a pair gets the
- * sort key −1 and is never selected, because there are at least k different indices.
+ * first + second, so the results of ranks that merge the same two lists are bitwise identical. The second entry of such
+ * a pair gets the sort key −1 and is never selected, because there are at least k different indices.
  *
  * Cost: O(k log k), independent of n.
  *

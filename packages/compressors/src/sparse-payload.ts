@@ -22,7 +22,7 @@ export interface SparsePayload {
   readonly indices: Tensor;
 }
 
-/** Pack values and indices in one message, u32 `[k, 2]`, 8k bytes. */
+/** Packs values and indices in one message, u32 `[k, 2]`, 8k bytes. */
 export const packSparse = ({ values, indices }: SparsePayload): Tensor =>
   stack([bitcast(values, "u32"), bitcast(indices, "u32")], { dim: 1 });
 
@@ -61,7 +61,7 @@ export const firstThenSecond = (first: Tensor, second: Tensor, capacity: number)
 };
 
 /**
- * Replace all values by NaN unless the gradient is `finite` (bool []). Necessary because a non-finite entry may not be
+ * Replaces all values by NaN unless the gradient is `finite` (bool []). Necessary because a non-finite entry may not be
  * selected.
  */
 export const nanUnless = (finite: Tensor, { values, indices }: SparsePayload): SparsePayload => ({

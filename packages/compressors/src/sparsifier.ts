@@ -17,7 +17,7 @@ import { densify } from "./sparse-entries.ts";
 import { packSparse, type SparsePayload, unpackSparse } from "./sparse-payload.ts";
 
 export interface SparsifierRule {
-  /** Name for reports only. */
+  /** Name of the compressor, for reports only. */
   readonly name: string;
   /** Returns the number of payload entries for `n` gradient entries; with `ragged`, the maximum. */
   capacity(n: number): number;
@@ -31,7 +31,7 @@ export interface SparsifierRule {
    * after the last entry are not sent.
    */
   readonly ragged?: boolean;
-  /** Select the entries to send. @param flat f32 [n]. */
+  /** Selects the entries to send. @param flat f32 [n]. */
   select(flat: Tensor, context: EncodeContext): SparsePayload;
 }
 
@@ -59,7 +59,7 @@ const packCodec = ({ encode, decode, decodeSum, rows, ...facts }: Codec<[], Spar
 });
 
 /**
- * Define a compressor that sends selected entries unchanged. Each rank selects its own entries; values and indices are
+ * Defines a compressor that sends selected entries unchanged. Each rank selects its own entries; values and indices are
  * sent in one message by all-gather.
  *
  * Cost: 8 bytes per entry (f32 value, i32 index), so 8k(P−1) sent per rank.

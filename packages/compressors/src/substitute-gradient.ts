@@ -10,6 +10,8 @@ export interface Substitution<Own> {
   /** Returns the state before the first step; traced. */
   init(bucket: Bucket): Own;
   /**
+   * Replaces a gradient before its aggregation.
+   *
    * @returns the replacement of the gradient, f32 `[n]`, and a function that computes the next state from the sent part
    *   of the replacement.
    */
@@ -21,7 +23,7 @@ export interface Substitution<Own> {
 }
 
 /**
- * Wrap an aggregator so that it aggregates a replacement of each gradient, in one step or in halves. Common base of
+ * Wraps an aggregator so that it aggregates a replacement of each gradient, in one step or in halves. Common base of
  * error feedback and of momentum before compression. Does not set a contraction, because the inner contraction applies
  * to the replacement, not to the gradient.
  *

@@ -72,7 +72,7 @@ const boundsOf = (gradient: Tensor, { tensors }: Bucket, clip: number): Tensor =
 const shardWords = (bucket: Bucket, numRanks: number): number => Math.ceil(Math.ceil(lengthOf(bucket) / 32) / numRanks);
 
 /**
- * TernGrad: send each entry as −1, 0 or +1 times the scale of its tensor: `s · sign(v_j) · b_j`, where b_j is 1 with
+ * TernGrad: sends each entry as −1, 0 or +1 times the scale of its tensor: `s · sign(v_j) · b_j`, where b_j is 1 with
  * probability |v_j|/s, and 0 otherwise. v is the tensor's gradient clipped to ±cσ, σ its root mean square (the mean is
  * assumed to be 0), and s the greatest |v_j| over all ranks. Scales are equal on all ranks, so that ranks can add
  * integers. Each tensor has a separate scale, so that small gradients are not lost next to large gradients. Each rank

@@ -10,11 +10,11 @@ import { defineSparsifier } from "./sparsifier.ts";
 export interface ThresholdCompressorOptions {
   /** Minimum magnitude of entries to send, in the unit of the gradient; above 0. */
   readonly threshold: number;
-  /** Capacity of the message as a share of all entries, in (0, 1]. */
+  /** Maximum number of entries in the message, as a share of all entries, in (0, 1]. */
   readonly capacity: number;
 }
 
-/** Returns a magnitude that about `room` entries reach, and very rarely more than `room`. */
+/** Returns a magnitude that `room` entries or slightly fewer reach. Very rarely, more than `room` entries reach it. */
 const boundForRoom = (flat: Tensor, room: number): Tensor => {
   const n = flat.shape[0]!;
   const size = sampleSizeOf(n, room);
@@ -22,13 +22,14 @@ const boundForRoom = (flat: Tensor, room: number): Tensor => {
 };
 
 /**
- * Send every entry with a magnitude of at least `threshold`. The number of sent entries is known only at run time.
+ * Sends every entry with a magnitude of at least `threshold`. The number of sent entries is known only at run time.
  *
  * The capacity is `c = max(1, ⌊capacity · n⌋)` entries. If more entries reach the threshold, the threshold is raised to
  * a magnitude that c entries reach (see `magnitudeBound`). For more than 2¹⁸ entries, only a sample of s entries is
  * counted, and `4·√(c·n/s)` entries of the capacity stay unused: four standard deviations of the estimate. Tied entries
- * are all sent if they fit. If they do not fit, none of them is sent if larger entries exist, and otherwise the first c
- * of them. If the entries with the lowest indices were always sent, other entries would never be sent.
+ * are all sent if they fit. If they do not fit and larger entries exist, none of them is sent, because a selection by
+ * lowest index would never send the tied entries with high indices. If no larger entries exist, the first c tied
+ * entries are sent.
  *
  * While the capacity suffices, unsent entries are smaller than the threshold: `‖u − C(u)‖² < n · threshold²`. Biased:
  * wrap it in `withErrorFeedback`.

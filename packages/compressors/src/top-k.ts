@@ -13,7 +13,7 @@ export type TopKCompressorOptions =
   | { readonly k: number; readonly density?: never };
 
 /**
- * Top-k: keep exactly the `k` entries of largest magnitude. Among equal magnitudes, lower indices are preferred. A NaN
+ * Top-k: keeps exactly the `k` entries of largest magnitude. Among equal magnitudes, lower indices are preferred. A NaN
  * counts as largest: it is sent and stops the step, instead of staying in a residual unnoticed.
  *
  * `k = max(1, ⌊density · n⌋)`, density in (0, 1]; or a fixed `k`, at most n. Contraction:

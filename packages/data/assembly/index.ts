@@ -1,7 +1,7 @@
 // Weighted sums of bytes for ../src/resample.ts, which explains the algorithm. All positions are byte addresses. Up to
 // 8 bytes past the end of the pixels may be read, and up to 8 bytes past the end of the results may be written.
 
-/** Number of fractional bits of a weight. */
+/** Number of fractional bits of a fixed-point filter weight. */
 const precisionBits: i32 = 22;
 const half: i32 = 1 << (precisionBits - 1);
 

@@ -55,7 +55,7 @@ export const sampleClasses = (samples: DrawnSamples): Int32Array | undefined => 
 /**
  * Returns the number of samples to draw from each class, proportional to the class size. The numbers add up to `total`.
  *
- * @param spared Number of samples of each class that are not drawn if enough other samples exist.
+ * @param spared Number of samples of each class to leave undrawn, unless `total` would not be reached.
  */
 const quotas = (counts: ReadonlyMap<number, number>, total: number, spared: 0 | 1): Map<number, number> => {
   const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
@@ -85,7 +85,7 @@ interface Draw {
  * Draws `total` of `count` samples, with the same share of each class. The result depends only on the arguments.
  *
  * @param classes Class of each sample. Undefined: samples are drawn regardless of class.
- * @param spared Number of samples of each class that are not drawn if enough other samples exist.
+ * @param spared Number of samples of each class to leave undrawn, unless `total` would not be reached.
  */
 export const drawPerClass = (
   count: number,

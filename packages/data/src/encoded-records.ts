@@ -21,9 +21,9 @@ export interface Decoding {
    */
   readonly resize?: number | readonly [number, number] | undefined;
   /**
-   * Pillow resampling filter. Results are bitwise equal to Pillow's, with any decoder. Absent: `bilinear` if `resize`
-   * is present; otherwise the decoder resizes. As decoder, sharp uses Lanczos and decodes a JPEG at reduced size if
-   * possible; `@napi-rs/image` uses `bilinear`.
+   * Pillow resampling filter. Results are bitwise identical to Pillow's, with any decoder. Absent: `bilinear` if
+   * `resize` is present; otherwise the decoder resizes. In the latter case, sharp uses a Lanczos filter and decodes a
+   * JPEG at reduced size if possible; `@napi-rs/image` uses a bilinear filter.
    */
   readonly resample?: ResamplingFilter | undefined;
 }
@@ -46,7 +46,7 @@ export interface ImageSource {
   readonly parts?:
     | {
         readonly names: TextTable;
-        /** Byte offset of each image, f64 [count]. `sizes` has the same shape. */
+        /** Byte offset of each image, f64 [count]. `sizes` contains the byte size of each image, f64 [count]. */
         readonly begins: Float64Array<SharedArrayBuffer>;
         readonly sizes: Float64Array<SharedArrayBuffer>;
       }
@@ -57,7 +57,7 @@ export interface ImageSource {
   readonly manifest?: { readonly file: string; readonly lines: Int32Array<SharedArrayBuffer> } | undefined;
 }
 
-/** Decoded images in memory, shared by all image sources of a data set and by all threads. */
+/** Cache of decoded images in memory, shared by all image sources of a data set and by all threads. */
 export interface ImageCache {
   /** Pixels of all cached images, concatenated. */
   readonly pixels: Uint8Array<SharedArrayBuffer>;

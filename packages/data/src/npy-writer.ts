@@ -65,13 +65,16 @@ export class NpyWriter {
   private readonly target: NpyTarget;
   private readonly elements: Elements;
   private readonly element: (view: DataView, offset: number) => number;
-  /** Order of the elements. Undefined: the same order in memory as in the file. */
+  /**
+   * Returns the C-order index of each element of a file in Fortran order. Undefined: the elements of the file are
+   * already in C order.
+   */
   private readonly walk: FortranWalk | undefined;
   /** First bytes of an element that is continued in the next chunk. */
   private rest: Uint8Array = new Uint8Array(0);
   private done = 0;
 
-  /** @param elements Array with the number of elements given in the header. */
+  /** Creates a writer. @param elements Target array, with the number of elements given in the header. */
   constructor(header: NpyHeader, name: string, target: NpyTarget, elements: Elements) {
     this.header = header;
     this.name = name;
@@ -108,7 +111,7 @@ export class NpyWriter {
     }
   }
 
-  /** @throws DataError if elements are missing. */
+  /** Checks that all elements were written. @throws DataError if elements are missing. */
   end(): void {
     if (this.done < this.elements.length)
       throw new DataError(

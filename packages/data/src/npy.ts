@@ -121,7 +121,7 @@ export const parseNpyHeader = (bytes: Uint8Array, name: string): NpyHeader => {
 /** Returns the total size in bytes of the elements in the file. */
 const npyDataBytes = ({ shape, bytesPerElement }: NpyHeader): number => elementCount(shape) * bytesPerElement;
 
-/** @throws DataError if the size of a file does not match its header. */
+/** Checks the size of a file. @throws DataError if the size does not match the header. */
 export const requireWholeNpy = (header: NpyHeader, name: string, fileBytes: number): void => {
   const expected = header.dataOffset + npyDataBytes(header);
   if (fileBytes === expected) return;

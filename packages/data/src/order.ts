@@ -43,7 +43,7 @@ export const stepsPerEpoch = (count: number, batchSize: number): number => {
   return Math.floor(count / batchSize);
 };
 
-/** Rank and number of the ranks that share each batch. */
+/** Index of a rank, and number of ranks that share each batch. */
 export interface DataShard {
   readonly rank: number;
   readonly worldSize: number;

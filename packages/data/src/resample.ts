@@ -4,7 +4,7 @@ import { filterCurves, type ResamplingFilter } from "./resampling-filters.ts";
 // Resizing with results bitwise equal to Pillow's, which most PyTorch data pipelines use. Source:
 // src/libImaging/Resample.c and Geometry.c of Pillow 9.4.
 
-/** Number of fractional bits of a weight, so that a weighted sum of bytes fits into 32 bits. */
+/** Number of fractional bits of a fixed-point filter weight, so that a weighted sum of bytes fits into 32 bits. */
 const precisionBits = 22;
 
 /** Weights of the source pixels for each target pixel of a row or column. */
@@ -183,8 +183,8 @@ export class Resampler {
 
   /**
    * Resizes a part of an image. Each target pixel is a weighted mean of the source pixels within the filter's support.
-   * `nearest` uses the source pixel at the center. Bitwise equal to Pillow's `image.resize((columns, rows), filter,
-   * box)`.
+   * `nearest` uses the source pixel at the center. Bitwise identical to the result of Pillow's
+   * `image.resize((columns, rows), filter, box)`.
    *
    * Cost: each pixel of the box contributes to about 2·support target columns, and each intermediate pixel to as many
    * target rows.

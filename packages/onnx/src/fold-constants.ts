@@ -3,7 +3,9 @@ import { GraphBuilder, interpretWorld, type ReferenceArray, valueKey, type Value
 import { isKnown } from "./affine.ts";
 import type { MergedNode } from "./merge-traces.ts";
 
-/** Operators whose results ONNX stores in less space than the elements need. */
+/**
+ * Operators whose results are not folded into arrays, because ONNX stores them in less space than their elements need.
+ */
 const compactOps: readonly string[] = ["constant", "broadcast-to"];
 
 /**

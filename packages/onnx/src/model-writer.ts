@@ -23,7 +23,7 @@ export class ModelWriter {
     this.batchOf = batchOf;
   }
 
-  /** Sets the prefix of the names of subsequent nodes and values. */
+  /** Sets the name prefix of subsequent nodes and values. */
   startNode(name: string): void {
     this.prefix = name;
     this.count = 0;

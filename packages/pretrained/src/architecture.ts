@@ -10,8 +10,8 @@ export type DimOrder = readonly number[];
 export const transposed: DimOrder = [1, 0];
 
 /**
- * Path of a parameter, its name in files, and the permutation of its dimensions if file and model differ. A `*` matches
- * a number. The numbers in the path and in the name correspond in order.
+ * Row of a name table: path of a parameter in the model, its name in files, and the permutation of its dimensions if
+ * file and model differ. A `*` matches a number. The numbers in the path and in the name correspond in order.
  */
 export type NameRow = readonly [path: string, name: string, order?: DimOrder];
 

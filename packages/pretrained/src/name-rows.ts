@@ -6,12 +6,15 @@ const weightAndBias = (path: string, name: string, order?: DimOrder): NameRow[] 
 ];
 
 /**
- * Returns the name rows for the weight and, if present, the bias of a linear layer. `path` is the path in the model,
- * and `name` the name in files.
+ * Returns the name-table rows (see `NameRow`) for the weight and, if present, the bias of a linear layer. `path` is the
+ * path in the model, and `name` the name in files.
  */
 export const linear = (path: string, name: string): NameRow[] => weightAndBias(path, name, transposed);
 
-/** Returns the name rows for a linear layer whose weight is [in, out] in the file, as in the model. */
+/**
+ * Returns the name-table rows for the weight and, if present, the bias of a linear layer whose weight is [in, out] in
+ * the file, as in the model.
+ */
 export const untransposed = (path: string, name: string): NameRow[] => weightAndBias(path, name);
 
 /**
@@ -20,10 +23,10 @@ export const untransposed = (path: string, name: string): NameRow[] => weightAnd
  */
 const kernel: DimOrder = [2, 3, 1, 0];
 
-/** Returns the name rows for the weight and, if present, the bias of a convolution. */
+/** Returns the name-table rows for the weight and, if present, the bias of a convolution. */
 export const convolution = (path: string, name: string): NameRow[] => weightAndBias(path, name, kernel);
 
-/** Returns the name rows for the gain and shift of layer or batch normalization. */
+/** Returns the name-table rows for the gain and shift of layer or batch normalization. */
 export const norm = (path: string, name: string): NameRow[] => [
   [`${path}.gain`, `${name}.weight`],
   [`${path}.shift`, `${name}.bias`],

@@ -13,7 +13,10 @@ interface RankData {
   readonly lengths: readonly number[];
 }
 
-/** Milliseconds of the slowest rank, per sample. Only rank 0 sends an answer. */
+/**
+ * Times in milliseconds until the slowest rank ends, one per measured call. `whole`: each rank computes all norms.
+ * `shared`: the ranks share the norms. The main thread reads only the times of rank 0.
+ */
 interface Answer {
   readonly whole: readonly number[];
   readonly shared: readonly number[];
@@ -21,7 +24,8 @@ interface Answer {
 
 const widths = [64, 64, 64, 64, 64, 128, 128, 128, 128, 128, 256, 256, 256, 256, 256, 512, 512, 512, 512, 512];
 /**
- * Lengths of the weights with a trust ratio, by model. LARS computes the norms of these weights and of their updates.
+ * Element counts of the weights with a trust ratio, by model. LARS computes the norms of these weights and of their
+ * updates.
  */
 const models: readonly (readonly [string, readonly number[]])[] = [
   ["ResNet-18, 11.2 M weights", [...widths.map((width, i) => 9 * (widths[i - 1] ?? 3) * width), 5120]],

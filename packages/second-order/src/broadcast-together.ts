@@ -16,12 +16,12 @@ export interface RootTensor {
   /** Index of the rank that has the tensor, along the axis. */
   readonly root: number;
   readonly shape: Shape;
-  /** Value. Present on the root only. */
+  /** Tensor to send. Present on the root only. */
   readonly value?: Tensor;
 }
 
 /**
- * Broadcast tensors of several roots to all ranks along an axis. Each root's tensors are concatenated for one
+ * Broadcasts tensors of several roots to all ranks along an axis. Each root's tensors are concatenated for one
  * broadcast.
  *
  * @returns the tensors, in the given order.

@@ -37,7 +37,7 @@ export const matricesBy =
     isMatrix(param, stackDims(path));
 
 /**
- * Reshape a weight to a matrix [inputs, outputs], in which all dimensions except the last become rows. A stack becomes
+ * Reshapes a weight to a matrix [inputs, outputs], in which all dimensions except the last become rows. A stack becomes
  * [matrices, inputs, outputs].
  */
 export const asMatrices = (x: Tensor, stackDims = 0): Tensor => {
@@ -75,5 +75,5 @@ export const partsOf = (length: number, most: number): EvenParts => {
   return { count, size: Math.ceil(length / count) };
 };
 
-/** Multiply row i of a matrix by entry i of a vector. */
+/** Multiplies row i of a matrix by entry i of a vector. */
 export const rowsTimes = (matrix: Tensor, vector: Tensor): Tensor => multiply(reshape(vector, [-1, 1]), matrix);

@@ -36,7 +36,7 @@ export interface OrthogonaliseOptions extends NewtonSchulzOptions {
 }
 
 /**
- * Replace each matrix by the nearest matrix with orthonormal rows or columns, by `newtonSchulz`, times
+ * Replaces each matrix by the nearest matrix with orthonormal rows or columns, by `newtonSchulz`, times
  * `√max(1, outputs / inputs)`. Convolution kernels are viewed as [height · width · inputs, outputs]. Matrices of a
  * stack are treated separately. Vectors are not changed.
  *

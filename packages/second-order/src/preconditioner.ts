@@ -9,7 +9,7 @@ import type { LayerSide, Statistic } from "./statistics/statistic.ts";
 export interface Preconditioner<State> extends GradientTransformation<State> {
   readonly layers: readonly Layer[];
   readonly statistic: Statistic;
-  /** Whether the traced rank needs a side of a layer. Default: all sides of all layers. */
+  /** Whether the traced rank needs the statistic of a side of a layer. Default: all sides of all layers. */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
   /**
    * Returns the index, along the axis of all ranks, of the only rank that needs a side's mean. Undefined: several ranks

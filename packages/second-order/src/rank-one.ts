@@ -30,12 +30,12 @@ export const gradientSquare = ({ weight, bias }: LayerGradient): Tensor =>
 export interface RankOneDifference {
   /** Difference `γV = ∇ − a uᵀ`. */
   readonly direction: LayerGradient;
-  /** Sums over `V = direction / γ` and `∇`. */
+  /** Sums of products of `V = direction / γ` and `∇`. */
   readonly sums: UpdateSums;
 }
 
 /**
- * Compute `γV = ∇ − a uᵀ`. The caller chooses `u` so that V is the gradient multiplied by the inverse of a damped
+ * Computes `γV = ∇ − a uᵀ`. The caller chooses `u` so that V is the gradient multiplied by the inverse of a damped
  * rank-one matrix.
  *
  * @param input a, [inputs]

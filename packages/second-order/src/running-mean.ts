@@ -27,7 +27,7 @@ const mix = (past: Tensor, old: Tensor, now: Tensor): Tensor =>
   where(all(isFinite(now)), add(multiply(old, past), multiply(now, subtract(1, past))), old);
 
 /**
- * Mix new statistics into the running means of the same layers and sides. Statistics that are not finite are skipped.
+ * Mixes new statistics into the running means of the same layers and sides. Statistics that are not finite are skipped.
  */
 export const mixStatistics = (past: Tensor, old: Statistics, now: Statistics): Statistics =>
   Object.fromEntries(

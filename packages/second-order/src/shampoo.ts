@@ -43,7 +43,7 @@ export interface ShampooOptions {
   readonly decay?: number;
   /** Maximum number of rows and columns of a block; a matrix is preconditioned block by block. Default: 128. */
   readonly blockSize?: number;
-  /** Number added to the second moments' diagonals, as a share of their largest eigenvalue. Default: 10⁻⁶. */
+  /** Number added to the diagonals of the second moments, relative to their largest eigenvalue. Default: 10⁻⁶. */
   readonly ridge?: number;
   /** Whether to scale each update to the norm of its gradient. Default: true. */
   readonly grafting?: boolean;
@@ -125,9 +125,9 @@ const scaleToNormOf = (x: Tensor, size: Tensor): Tensor => {
 };
 
 /**
- * Shampoo: multiply each gradient matrix by inverse fourth roots of second moments: `Σ ∇∇ᵀ` from the left, and `Σ ∇ᵀ∇`
- * from the right. Convolution kernels are viewed as [height · width · inputs, outputs]. Matrices of a stack are treated
- * separately. Vectors are not changed. Apply momentum and learning rate afterwards.
+ * Shampoo: multiplies each gradient matrix by inverse fourth roots of second moments: `Σ ∇∇ᵀ` from the left, and
+ * `Σ ∇ᵀ∇` from the right. Convolution kernels are viewed as [height · width · inputs, outputs]. Matrices of a stack are
+ * treated separately. Vectors are not changed. Apply momentum and learning rate afterwards.
  *
  * If `refresh` is passed to `update`, roots are recomputed from the moments of this step. Before the first refresh,
  * roots are identities.

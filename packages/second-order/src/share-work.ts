@@ -16,7 +16,10 @@ export interface Piece {
   compute(...inputs: Tensor[]): Tensor;
 }
 
-/** Returns `size` elements of the inputs: a placeholder for ranks other than the root, whose values are ignored. */
+/**
+ * Returns the first `size` elements of the inputs. Ranks other than the root need such a placeholder, whose values are
+ * ignored.
+ */
 const placeholderFrom = (inputs: readonly Tensor[], size: number): Tensor =>
   slice(concat(inputs.map((input) => reshape(input, [elementCount(input.shape)]))), [0], [size]);
 
@@ -40,7 +43,7 @@ const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tenso
 };
 
 /**
- * Compute pieces that all ranks along their axis need. One rank along the axis computes a piece and sends it to all
+ * Computes pieces that all ranks along their axis need. One rank along the axis computes a piece and sends it to all
  * other ranks along the axis. Every rank computes the pieces without an axis.
  *
  * Ranks trace different work after this point, so the inputs get an optimization barrier: see `replicaBarrier`.

@@ -97,7 +97,7 @@ const sidesByPath = ({ left, right }: SoapSides, path: string): OwnSides => ({
   ...(right[path] !== undefined && { right: right[path] }),
 });
 
-/** Inverse of `sidesByPath`, for all matrices. */
+/** Returns the tensors of all matrices by path. Inverse of `sidesByPath`. */
 const byPath = (paths: readonly string[], each: readonly OwnSides[]): SoapSides => {
   const of = (side: Side): Record<string, Tensor> =>
     Object.fromEntries(paths.flatMap((path, i) => (each[i]![side] === undefined ? [] : [[path, each[i]![side]]])));

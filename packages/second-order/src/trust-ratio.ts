@@ -49,7 +49,7 @@ const alongRows = (each: Tensor, { rank }: Tensor): Tensor =>
   reshape(each, [...each.shape, ...new Array<number>(rank - each.rank).fill(1)]);
 
 /**
- * Scale the update of each tensor, or of each matrix of a stack, in proportion to the norm of the weight:
+ * Scales the update of each tensor, or of each matrix of a stack, in proportion to the norm of the weight:
  * `coefficient · ‖w‖ / (‖u‖ + ε) · u`. If one of the norms is 0, the update is not changed.
  *
  * Cost: two reads of all tensors and a product.

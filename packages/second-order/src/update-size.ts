@@ -45,7 +45,7 @@ export const addSums = (a: UpdateSums, b: UpdateSums): UpdateSums => ({
 
 export const zeroSums = (): UpdateSums => ({ inner: full([], 0), direction: full([], 0), gradient: full([], 0) });
 
-/** Check options. @throws ArgumentError for invalid or inconsistent options. */
+/** Checks options. @throws ArgumentError for invalid or inconsistent options. */
 export const checkUpdateSize = (
   fn: string,
   { size = "kl-clip", klClip = 1e-3, learningRate }: UpdateSizeOptions,
@@ -68,7 +68,7 @@ const quotient = (numerator: Tensor | number, denominator: Tensor, otherwise: nu
   where(greater(denominator, 0), divide(numerator, where(greater(denominator, 0), denominator, 1)), otherwise);
 
 /**
- * Compute the scale factor ν of all preconditioned gradients: `min(1, √(klClip / (η² Σ⟨V, ∇⟩)))` for kl-clip,
+ * Computes the scale factor ν of all preconditioned gradients: `min(1, √(klClip / (η² Σ⟨V, ∇⟩)))` for kl-clip,
  * `‖∇‖ / ‖V‖` for gradient-norm. ν is 1 if the learning rate or the gradient is 0, because no bound is needed.
  *
  * Source: Osawa et al. 2019, and Pauloski et al. 2020, for the clip.

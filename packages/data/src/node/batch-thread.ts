@@ -22,7 +22,7 @@ export interface TakenBatch {
   readonly batch: Batch;
   /** Number of images of the batch that came from the cache. */
   readonly cachedImages: number;
-  /** Positions of the stream lanes after this batch. */
+  /** Positions of this rank's stream lanes (see `Lane`) after this batch. */
   readonly lanes: readonly PlacedLane[];
 }
 
@@ -36,7 +36,11 @@ export class BatchThread {
   private failure: Error | undefined;
   private taken = 0;
 
-  /** @param numLanes Number of stream lanes. Default: samples are not a stream. */
+  /**
+   * Allocates the batch slots, and starts the thread.
+   *
+   * @param numLanes Number of stream lanes (see `Lane`). Default: samples are not a stream.
+   */
   constructor(batches: BatchOrder, { slots, damaged }: BatchThreadOptions, numLanes = 0) {
     if (!Number.isInteger(slots) || slots < 2)
       throw new ArgumentError(

@@ -23,7 +23,8 @@ const fault = (message: string, options?: ErrorOptions): DataError => new DataEr
 /**
  * Opens a file with `openCheckedFile`.
  *
- * @throws DataError. If the file cannot be read, the message ends with `cure`.
+ * @throws DataError that ends with `cure` if the path is not a readable regular file; DataError if the file has another
+ * format.
  */
 export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
   const { file, sizeBytes } = openCheckedFile(fs, path, { holds, cure, fault });

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { syncOrPooled } from "./quick-reader.ts";
 
-/** Text of a file's metadata, which changes when the content of the file changes. */
+/** File metadata as text. The text changes when the content of the file changes. */
 export interface FileStamp {
   readonly text: string;
   /** Whether the next change of the file is certain to change the stamp. */

@@ -36,7 +36,11 @@ export class ImageReader {
   private readonly damaged: (image: DamagedImage) => void;
   private readonly semaphore: Semaphore;
 
-  /** @param damaged Called for each damaged image that no other thread has found before. */
+  /**
+   * Creates a reader of the images of `records`.
+   *
+   * @param damaged Called for each damaged image that no other thread has found before.
+   */
   constructor(records: EncodedRecords, damaged: (image: DamagedImage) => void) {
     this.records = records;
     this.decoder = imageDecoder(records.images.from, records.images.decodesBy);

@@ -8,7 +8,7 @@ export interface JsonLine {
   readonly location: string;
   /** Line number, from 1. */
   readonly line: number;
-  /** Object in the line. Undefined if the line is damaged. */
+  /** JSON object parsed from the line. Undefined if the line is damaged. */
   readonly value: Readonly<Record<string, unknown>> | undefined;
   /** Error message of a damaged line. Undefined if the line is not damaged. */
   readonly fault: string | undefined;
@@ -25,7 +25,9 @@ export class LineCutter {
   private pieces: Uint8Array[] = [];
   private bytes = 0;
 
-  /** @param tooLong Creates the error for a line longer than the maximum. */
+  /**
+   * Creates a splitter at the beginning of a file. @param tooLong Creates the error for a line longer than the maximum.
+   */
   constructor(tooLong: () => DataError) {
     this.tooLong = tooLong;
   }

@@ -21,7 +21,7 @@ export interface DigestBounds {
 
 /** Default limits: at most 200 MB per file, and 1 GiB in total. */
 const ordinaryBounds: DigestBounds = { records: 2 ** 22, folderBytes: 2 ** 30 };
-/** Maximum number of records in use, and so per file, because Node reads at most 2 GiB at once. */
+/** Maximum number of records in use. Also limits the records per file, because Node reads at most 2 GiB at once. */
 const maxInUse = 2 ** 25;
 /** Interval in milliseconds at which digests are saved. A killed run loses at most the work of one interval. */
 const saveEveryMilliseconds = 30_000;
@@ -38,7 +38,7 @@ const ours = /^[0-9a-f]{32}(\.[0-9a-f-]{36}\.tmp)?$/;
  */
 const prefixAt = (records: Buffer, at: number): number => records.readUIntBE(at, 6);
 
-/** Consecutive records in memory, with an index by key. */
+/** Consecutive records of a key and a digest in memory, with an index by key. */
 class Records {
   readonly bytes: Buffer;
   private numBytes = 0;
@@ -54,7 +54,7 @@ class Records {
     return this.bytes.subarray(0, this.numBytes);
   }
 
-  /** Returns the digest of a key. @param at Byte offset of the key in `key`. */
+  /** Returns the digest of the key at byte offset `at` of `key`. Undefined: no digest is known. */
   find(key: Buffer, at = 0): Buffer | undefined {
     const offset = this.offsets.get(prefixAt(key, at));
     if (offset === undefined || key.compare(this.bytes, offset, offset + keyBytes, at, at + keyBytes) !== 0)
@@ -70,7 +70,7 @@ class Records {
     this.numBytes += recordBytes;
   }
 
-  /** Returns the first `most` records of `others` whose keys are not in these records. */
+  /** Returns those records of `others` whose keys are not in these records, but at most the first `most` of them. */
   without(others: Buffer, most: number): Buffer {
     const left = Buffer.alloc(Math.min(others.length, most * recordBytes));
     let end = 0;
@@ -143,6 +143,8 @@ export class KnownDigests {
   private saved = performance.now();
 
   /**
+   * Opens the digest file of a location, and reads its records.
+   *
    * @param folder Folder of all digest files; created if missing.
    * @param location Location of the images. Each location has its own digest file.
    * @param count Maximum number of digests in use.

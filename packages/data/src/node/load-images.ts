@@ -217,7 +217,7 @@ export const loadImageManifest = async ({
  * digest. Each epoch reads and decodes all images that are not in the cache. Memory: the cache, and per image a path, a
  * label and a state word.
  *
- * @throws DataError like `loadImageFolder`, except that images that cannot be read cause the error, and not images that
+ * @throws DataError like `loadImageFolder`, except that an image causes the error if it cannot be read, but not if it
  * cannot be decoded. Also throws if memory for the cache is insufficient.
  */
 export const openImageFolder = async ({

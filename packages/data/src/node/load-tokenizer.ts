@@ -15,7 +15,7 @@ import { withinTime } from "./within-time.ts";
 export const tokenizerFile = "tokenizer.json";
 const configFile = "tokenizer_config.json";
 
-/** A decoder of the package, which may consist of several decoders. */
+/** Part of a decoder's interface used in this module. A decoder may be a sequence of decoders. */
 interface DecoderOfPackage {
   text_decoder?: TextDecoder;
   readonly decoders?: readonly (DecoderOfPackage | null)[];
@@ -42,7 +42,7 @@ const baseMilliseconds = 5000;
 const millisecondsPerCharacter = 0.1;
 
 /**
- * Returns a part of the timeout error that shows a regular expression of a `tokenizer.json`, because regular
+ * Returns a clause for the timeout error that quotes a regular expression of a `tokenizer.json`, because regular
  * expressions may backtrack exponentially. Returns an empty string if the file contains no regular expression.
  */
 const patternsIn = (description: object): string => {

@@ -44,7 +44,7 @@ export interface ParquetGroup {
  * Yields the values of some columns of a Parquet file, one row group at a time. Over HTTP, only the parts of the file
  * that contain these columns are read. Memory: these columns of one row group.
  *
- * @param cureOfAbsent Cure in the error for a missing column.
+ * @param cureOfAbsent Suggested fix in the error for a missing column.
  * @param from Index of the first row. Default: 0.
  * @throws DataError for a file that cannot be read, is damaged, or lacks a column.
  */

@@ -10,7 +10,7 @@ import { Semaphore } from "./semaphore.ts";
 
 /** Fixed part of the timeout for a page, in seconds. An intact page of 1 MiB takes hundredths of a second. */
 const baseTimeoutSeconds = 10;
-/** Lowest accepted reading speed, which determines the size-dependent part of the timeout. */
+/** Lowest accepted reading speed in bytes per second. Determines the size-dependent part of the timeout. */
 const bytesPerSecond = 1e6;
 const tickMilliseconds = 1000;
 /** Time in milliseconds after which an idle thread ends. Another file usually follows soon, or not at all. */
@@ -62,7 +62,7 @@ class ParquetThread {
     this.worker.once("exit", () => this.fail("the thread that reads it has exited"));
   }
 
-  /** @throws ParquetFault, and errors of `source`. */
+  /** Sends a request to the thread, and returns its result. @throws ParquetFault, and errors of `source`. */
   async request(source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> {
     clearTimeout(this.idle);
     this.worker.ref();

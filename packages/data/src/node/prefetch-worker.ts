@@ -33,13 +33,13 @@ export type BatchOrder =
 export type PrefetchInput = BatchOrder & { readonly slots: Slots };
 
 /**
- * Messages of the thread. Before it sends `failed` for an unreadable sample, the thread has produced all earlier
+ * Messages sent by the thread. Before it sends `failed` for an unreadable sample, the thread has produced all earlier
  * batches.
  */
 export type PrefetchMessage =
   | { readonly type: "damaged"; readonly image: DamagedImage }
   | { readonly type: "failed"; readonly message: string }
-  /** No further batch will be produced, and the thread may be terminated. */
+  /** Message that no further batch will be produced, so that the thread may be terminated. */
   | { readonly type: "over" };
 
 const input = workerData as PrefetchInput;
@@ -50,7 +50,9 @@ const post = (message: PrefetchMessage): void => parentPort!.postMessage(message
 /** Writes a batch into its slot. Resolves with the number of its images that came from the cache. */
 type Filling = (batch: number) => Promise<number>;
 
-/** Batches in order and, for streams, the pending read for which this thread must also wait. */
+/**
+ * Batches to produce, in order. For a stream, `reading` returns the pending read, for which the thread must also wait.
+ */
 interface Batches {
   readonly fillings: Iterable<Filling> | AsyncIterable<Filling>;
   readonly reading?: () => Promise<unknown> | undefined;

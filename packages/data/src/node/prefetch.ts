@@ -56,7 +56,7 @@ export class Prefetcher {
   private readonly numShards: number | undefined;
   private at: DataPosition;
 
-  /** @throws ArgumentError if the batch size is not a multiple of the number of lanes. */
+  /** Starts the worker thread. @throws ArgumentError if the batch size is not a multiple of the number of lanes. */
   constructor(
     samples: TrainingSamples,
     { slots = 4, augmentation, damaged = () => undefined, lanes, ...options }: PrefetchOptions,

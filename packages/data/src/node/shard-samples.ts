@@ -56,7 +56,10 @@ export async function* shardSamples(
   if (sample !== undefined) yield sample;
 }
 
-/** Cure for samples whose files are not consecutive, for example because the archive lists them in directory order. */
+/**
+ * Suggested fix for samples whose files are not consecutive, for example because the archive lists them in directory
+ * order.
+ */
 export const sortedCure = "make the tar sorted by name, for example with tar --sort=name -cf shard.tar -C folder .";
 
 /**
@@ -82,7 +85,7 @@ export const isLabel = ({ sizeBytes }: TarEntry, extension: string, { label }: S
 export const mayBeImage = ({ name }: TarEntry, extension: string, { image }: ShardNames): boolean =>
   image === undefined ? isImage(name) : extension === image.toLowerCase();
 
-/** @throws DataError for an image larger than the maximum. */
+/** Checks the size of an image. @throws DataError for an image larger than the maximum. */
 export const requireImageSize = ({ name, sizeBytes }: TarEntry, shard: string): void => {
   if (sizeBytes > maxImageBytes)
     throw new DataError(

@@ -28,7 +28,7 @@ export interface TarBytes {
    */
   at(begin: number, count: number): Promise<Uint8Array>;
   hasMore(begin: number): Promise<boolean>;
-  /** Checks a required end offset. @throws DataError if the tar file is already known to be shorter. */
+  /** Checks that the tar file contains all bytes before an offset, if its size is known. @throws DataError if not. */
   require(end: number): void;
 }
 
@@ -83,7 +83,9 @@ const textOf = (bytes: Uint8Array): string => {
   return decoder.decode(end < 0 ? bytes : bytes.subarray(0, end));
 };
 
-/** Whether a value is a valid number of bytes. Other values could move a reader backward. */
+/**
+ * Whether a value is a valid number of bytes: a non-negative safe integer. Other values could move a reader backward.
+ */
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
 /**
@@ -144,7 +146,7 @@ const maxHeaderBytes = 2 ** 24;
 const damagedAt = (name: string, at: number, what: string): DataError =>
   new DataError(`${name} is damaged at byte ${at}, ${what}; copy it again`);
 
-/** @throws DataError for an invalid size. */
+/** Parses the file size in an extended header; undefined if absent. @throws DataError for an invalid size. */
 const sizeOf = (text: string | undefined, name: string, at: number): number | undefined => {
   if (text === undefined) return undefined;
   const size = /^\d+$/.test(text) ? Number(text) : NaN;

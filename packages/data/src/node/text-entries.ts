@@ -2,14 +2,18 @@ import { DataError } from "../errors.ts";
 import { pathOf } from "./byte-source.ts";
 import type { ParsedLine } from "./json-lines.ts";
 
-/** A line or row, with its location for errors. Contains either the text, or `fault`: the error and its cure. */
+/** A line or row with its location for errors. Contains either the text, or `fault`: the error and a suggested fix. */
 export interface TextEntry {
   readonly location: string;
   readonly text?: string | Uint8Array;
   readonly fault?: string;
 }
 
-/** @param noun Type of entry that contains the value: line or row. */
+/**
+ * Returns the entry of a value; for a value that is neither a string nor bytes, an entry with a fault.
+ *
+ * @param noun Type of entry that contains the value, for the error: line or row.
+ */
 const entryOf = (location: string, value: unknown, noun: string, field: string): TextEntry =>
   typeof value === "string" || value instanceof Uint8Array
     ? { location, text: value }

@@ -28,7 +28,7 @@ export const contentOf = (location: string): FileContent => {
 };
 
 /**
- * Requires that bytes are UTF-8.
+ * Checks that bytes are valid UTF-8.
  *
  * @param begin Offset of the bytes in their file.
  * @throws DataError with the offset of the first invalid byte.
@@ -44,7 +44,7 @@ export const requireUtf8 = (name: string, bytes: Uint8Array, begin = 0): void =>
 /** Whether a file consists of lines or rows with several fields, one of which is the text. */
 export const hasFields = (file: string): boolean => formatOf(file) !== "text";
 
-/** @throws DataError if `field` is given and none of the files has fields. */
+/** Checks that `field` applies to a file. @throws DataError if `field` is given and none of the files has fields. */
 export const requireFields = (files: readonly string[], field: string | undefined): void => {
   if (field === undefined || files.length === 0 || files.some(hasFields)) return;
   throw new DataError(

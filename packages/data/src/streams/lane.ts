@@ -73,9 +73,10 @@ interface Placed<Of> {
 }
 
 /**
- * An endless sequence of samples. Shards are numbered consecutively over all passes. Lane l of L reads the shards with
- * numbers l, l + L, l + 2 L, …, and shuffles one block of samples at a time. The next block is read while samples are
- * drawn from the current block, so two blocks are in memory. The sequence depends only on the options and the shards.
+ * A lane of a stream: an endless sequence of samples, read independently of other lanes. Shards are numbered
+ * consecutively over all passes. Lane l of L reads the shards with numbers l, l + L, l + 2 L, …, and shuffles one block
+ * of samples at a time. The next block is read while samples are drawn from the current block, so two blocks are in
+ * memory. The sequence depends only on the options and the shards.
  */
 export class Lane<Of> {
   private readonly read: ShardReader<Of>;
@@ -88,7 +89,11 @@ export class Lane<Of> {
   private last: Promise<unknown> = Promise.resolve();
   private numReading = 0;
 
-  /** @param position Position from which to resume. Default: the beginning. */
+  /**
+   * Creates a lane, and starts to read its first blocks.
+   *
+   * @param position Position from which to resume. Default: the beginning.
+   */
   constructor(read: ShardReader<Of>, lane: number, options: LaneOptions, position?: LanePosition) {
     this.read = read;
     this.lane = lane;

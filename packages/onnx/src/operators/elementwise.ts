@@ -7,7 +7,7 @@ const numbers: readonly DType[] = ["f32", "i32"];
 const floats: readonly DType[] = ["f32"];
 const bools: readonly DType[] = ["bool"];
 
-/** Returns an emitter for an ONNX operator that has the same behavior for these types. */
+/** Returns an emitter of the ONNX operator `op`, which has the same behavior as Skein's operator for these dtypes. */
 const named =
   (op: string, types: readonly DType[]): Emitter =>
   ({ node, inputs, specs, writer }) => {

@@ -20,10 +20,10 @@ export interface EmitInput {
  */
 export type Emitter = (input: EmitInput) => string | readonly (string | undefined)[];
 
-/** Emitter of an operator whose results are its operands. */
+/** Emitter of an operator whose results equal its operands. Emits no node. */
 export const same: Emitter = ({ inputs }) => inputs;
 
-/** Reason why an operator is not exported, with the cure. */
+/** Reason why an operator is not exported, with a suggested fix. */
 export const noEquivalent = "ONNX has no equivalent operators; remove it from the exported function";
 
 /** Throws an OnnxError for a node that has no ONNX equivalent, with the reason. */

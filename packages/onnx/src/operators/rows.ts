@@ -25,7 +25,10 @@ const sum: Emitter = ({ node, inputs, specs, writer }) => {
   return toI32(writer, total);
 };
 
-/** Returns an emitter of a maximum or minimum over dimensions that propagates NaN, which runtimes ignore. */
+/**
+ * Returns an emitter of a maximum or minimum over dimensions. The emitted nodes propagate NaN, while the ONNX operators
+ * of runtimes ignore NaN.
+ */
 const extremum =
   (op: "ReduceMax" | "ReduceMin"): Emitter =>
   ({ node, inputs, specs, writer }) => {

@@ -41,7 +41,7 @@ const fields = z.looseObject({
   rms_norm_eps: positive.default(1e-6),
   rope_theta: positive.nullish(),
   rope_scaling: scaling.nullish(),
-  /** Replaces `rope_theta` and `rope_scaling` since transformers 5. */
+  /** Rotary embedding parameters, which replace `rope_theta` and `rope_scaling` since transformers 5. */
   rope_parameters: scaling.nullish(),
   tie_word_embeddings: z.boolean().default(false),
 });

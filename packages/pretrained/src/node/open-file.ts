@@ -17,7 +17,8 @@ export interface OpenFile extends RangeSource {
 /**
  * Opens a file with `openRegularFile`.
  *
- * @throws PretrainedError. If the file cannot be read, the message ends with `cure`.
+ * @throws PretrainedError that ends with `cure` if the path is not a readable regular file; PretrainedError if the file
+ * has another format.
  */
 export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
   const { file, sizeBytes } = openCheckedFile(fs, path, { holds, cure, fault });

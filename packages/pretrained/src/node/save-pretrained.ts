@@ -62,7 +62,7 @@ const arraysOf = (leaves: readonly ModelLeaf[], tree: unknown): ReadonlyMap<stri
 /** Smallest positive number that is rounded to infinity in f16. */
 const firstInfiniteF16 = 65_520;
 
-/** @throws PretrainedError for finite numbers that become infinite in a dtype. */
+/** Checks the range of weights. @throws PretrainedError if a finite value overflows to infinity in `dtype`. */
 const requireRange = (name: string, { data }: NdArray, dtype: FloatDType): void => {
   if (dtype !== "f16") return;
   let numBeyond = 0;
@@ -78,6 +78,8 @@ const isOfCheckpoint = (name: string): boolean =>
   name === configFile || /^model.*\.safetensors/.test(name) || Object.values<string>(processorFiles).includes(name);
 
 /**
+ * Creates the folder if necessary, and checks that it contains no checkpoint.
+ *
  * @throws PretrainedError if the folder already contains files of a checkpoint, which could be confused with the new
  * files.
  */

@@ -18,13 +18,13 @@ import {
 export interface InverseRootOptions {
   /** Exponent p of the root A^(−1/p), above 0. */
   readonly p: number;
-  /** Number added to the eigenvalues, as a share of the largest eigenvalue. Default: 10⁻⁶. */
+  /** Number added to the eigenvalues, relative to the largest eigenvalue. Default: 10⁻⁶. */
   readonly ridge?: number;
 }
 
 /**
- * Compute `A^(−1/p)` of symmetric positive semi-definite matrices from their eigenvalues: `Q (Λ + ridge · max λ)^(−1/p)
- * Qᵀ`. The result for a zero matrix is the identity.
+ * Computes `A^(−1/p)` of symmetric positive semi-definite matrices from their eigenvalues:
+ * `Q (Λ + ridge · max λ)^(−1/p) Qᵀ`. The result for a zero matrix is the identity.
  *
  * @param a f32 [..., n, n]; only the lower triangles are read.
  * @returns f32 [..., n, n]

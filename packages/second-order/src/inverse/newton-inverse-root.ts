@@ -25,7 +25,7 @@ import { identityMatrix } from "../matrices.ts";
 export interface NewtonInverseRootOptions {
   /** Exponent p of the root A^(−1/p), a power of two. */
   readonly p: number;
-  /** Number added to the diagonal, as a share of an upper bound of the largest eigenvalue. Default: 10⁻⁶. */
+  /** Number added to the diagonal, relative to an upper bound of the largest eigenvalue. Default: 10⁻⁶. */
   readonly ridge?: number;
   /** Number of iterations. Default: 30, which suffices for a ridge of 10⁻⁶. */
   readonly steps?: number;
@@ -43,7 +43,7 @@ const eigenvalueBound = (a: Tensor): Tensor =>
   );
 
 /**
- * Compute `A^(−1/p)` of symmetric positive semi-definite matrices with a coupled Newton iteration for the root and for
+ * Computes `A^(−1/p)` of symmetric positive semi-definite matrices with a coupled Newton iteration for the root and for
  * `M = X^p A`: `T = ((p + 1)I − M)/p`, `X ← XT`, `M ← T^p M`, until M is I. Needs only matrix products, so it runs on
  * every backend.
  *

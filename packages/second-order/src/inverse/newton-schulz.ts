@@ -33,7 +33,7 @@ export interface NewtonSchulzOptions {
 }
 
 /**
- * Approximate the nearest matrix with orthonormal rows or columns: the singular vectors of `x`, with singular values
+ * Approximates the nearest matrix with orthonormal rows or columns: the singular vectors of `x`, with singular values
  * near 1. Needs only matrix products: `X ← x/‖x‖`, then `steps` times `G = XXᵀ`, `X ← PX` with `P = aI + bG + cG²`. The
  * result for a zero matrix is zero.
  *
@@ -67,7 +67,7 @@ export const newtonSchulz = (
   const norm2 = sum(square(x), { dims: [-2, -1], keepDims: true });
   let result = multiply(x, rsqrt(add(norm2, tiny)));
   let gram = matmul(result, result, { transposeB: true });
-  /** Returns `P − aI`. */
+  /** Returns the polynomial P of the Gram matrix without its constant term, `P − aI`. */
   const rest = (): Tensor => add(multiply(gram, b), multiply(matmul(gram, gram), c));
   if (!isShorterOnGram(n, m, steps)) {
     for (let step = 1; ; step++) {

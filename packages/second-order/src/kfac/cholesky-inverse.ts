@@ -26,7 +26,7 @@ const addDamping = (factor: Tensor, amount: Tensor): Tensor => {
 };
 
 /**
- * Precondition with `(A + π√γ I)⁻¹ ∇ (G + √γ/π I)⁻¹`. The inverses of both damped factors are computed by Cholesky
+ * Preconditions with `(A + π√γ I)⁻¹ ∇ (G + √γ/π I)⁻¹`. The inverses of both damped factors are computed by Cholesky
  * factorization.
  *
  * Cost: n³ multiplications and n(n + 1)/2 numbers sent per factor and refresh; two products per step.

@@ -38,7 +38,7 @@ const rotateColumns = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): 
   vectors === undefined ? x : timesColumns(x, vectors, isBack);
 
 /**
- * Precondition with `(A ⊗ G + γI)⁻¹ ∇` exactly, from the eigenvalues a and g and the eigenvectors of both factors:
+ * Preconditions with `(A ⊗ G + γI)⁻¹ ∇` exactly, from the eigenvalues a and g and the eigenvectors of both factors:
  * `Q_A [(Q_Aᵀ ∇ Q_G) / (a gᵀ + γ)] Q_Gᵀ`. Damping is added to the products of eigenvalues, so it can change without a
  * refresh.
  *

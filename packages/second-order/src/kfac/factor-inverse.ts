@@ -3,7 +3,7 @@ import { all, concat, isFinite, reshape, type Shape, type Tensor } from "@skein/
 /** Tensors that a refresh derives from a factor, such as its inverse. They are used until the next refresh. */
 export type DerivedFactor = Readonly<Record<string, Tensor>>;
 
-/** A value for each side of a layer. */
+/** A pair of values for the two sides of a layer: its inputs, and the gradients of its outputs. */
 export interface Sides<T> {
   readonly input: T;
   readonly gradient: T;
@@ -14,24 +14,25 @@ export interface FactorInverse {
   /** Whether the derived tensors of one factor depend on the other factor of the layer. */
   readonly needsBoth: boolean;
   /**
-   * Returns the value before the first refresh, with which preconditioning divides by γ. @param shape result of
-   * `factorShape`.
+   * Returns the derived tensors to use before the first refresh. Preconditioning with these tensors divides by γ.
+   *
+   * @param shape result of `factorShape`.
    */
   init(shape: Shape, damping: Tensor): DerivedFactor;
   /**
-   * Derive tensors from undamped factors, because running means are never damped. Returns one function per side, so
-   * that a rank computes only its own sides.
+   * Returns one function per side that derives tensors from the factor of this side, so that a rank computes only the
+   * sides assigned to it. The given factors are undamped, because running means are never damped.
    *
    * @param sizes number of rows of each factor, without padding rows of zeros.
    * @returns functions that derive the tensors of a full factor, or only of the given blocks.
    */
   derive(factors: Sides<Tensor>, sizes: Sides<number>, damping: Tensor): Sides<(blocks?: Tensor) => DerivedFactor>;
-  /** Pack derived tensors into a vector for sending. */
+  /** Packs derived tensors into a vector for sending. */
   pack(derived: DerivedFactor): Tensor;
   unpack(packed: Tensor, shape: Shape): DerivedFactor;
   /** Returns the length of the vector from `pack`, for a factor of this shape. */
   packedElements(shape: Shape): number;
-  /** Precondition a layer's gradient [inputs, outputs], with the gradient of the bias as last row. */
+  /** Preconditions a layer's gradient [inputs, outputs], with the gradient of the bias as last row. */
   precondition(gradient: Tensor, derived: Sides<DerivedFactor>, damping: Tensor): Tensor;
 }
 

@@ -15,7 +15,7 @@ export interface FactoredDamping {
 const tiny = 1e-30;
 
 /**
- * Split γ between the two factors of a layer according to their sizes: `π√γ` for A and `√γ/π` for G,
+ * Splits γ between the two factors of a layer according to their sizes: `π√γ` for A and `√γ/π` for G,
  * `π² = (tr A / inputs) / (tr G / outputs)`. The product of the two dampings is γ, and layers with large inputs and
  * small gradients are damped as much as layers with small inputs and large gradients.
  *

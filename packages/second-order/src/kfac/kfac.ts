@@ -47,7 +47,7 @@ export interface KfacOptions extends UpdateSizeOptions {
   readonly distribution?: KfacDistribution;
 }
 
-/** Curvature of all layers. */
+/** Curvature information of all layers: factors, and the tensors derived from them. */
 interface Curvature {
   /** Running means of A and G per layer. */
   readonly factors: Statistics;
@@ -83,7 +83,7 @@ const splitBias = (matrix: Tensor, { weight, bias }: LayerGradient): LayerGradie
 };
 
 /**
- * K-FAC: multiply each layer's gradient by the inverse of its damped Fisher matrix. The Fisher matrix is approximated
+ * K-FAC: multiplies each layer's gradient by the inverse of its damped Fisher matrix. The Fisher matrix is approximated
  * by the Kronecker product `A ⊗ G`. A is the second moment of the layer's inputs, and G is the second moment of its
  * output gradients. A and G are running means of the statistics passed to `observe`. A refresh recomputes the inverses.
  *

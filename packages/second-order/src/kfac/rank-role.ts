@@ -22,9 +22,9 @@ export interface KfacDistribution {
    */
   readonly grid?: { readonly workers: string; readonly receivers: string };
   /**
-   * Samples in a factor, and ranks that have the factor. "mean": the mean over all ranks, on every rank.
-   * "mean-at-owner": this mean, only on the ranks that invert it. "own": the samples of the single rank that inverts
-   * the factor, so that nothing is sent. Default: "mean".
+   * Content of a factor, and the ranks that have the factor. "mean": the mean over the samples of all ranks, on every
+   * rank. "mean-at-owner": this mean, only on the ranks that invert the factor. "own": each rank that inverts the
+   * factor uses only its own samples, so that factors are not sent. Default: "mean".
    */
   readonly factors?: "mean" | "mean-at-owner" | "own";
   /**
@@ -34,7 +34,7 @@ export interface KfacDistribution {
   readonly hasOwnState?: boolean;
 }
 
-/** Work of the traced rank. */
+/** Second-order work of the traced rank: the factors that it inverts, and the layers that it preconditions. */
 export interface RankRole {
   readonly numRanks: number;
   /** Whether the rank preconditions a layer, and therefore stores the layer's inverses. */
@@ -71,7 +71,7 @@ const singleRank: RankRole = {
   receiversAxis: undefined,
 };
 
-/** Returns the work of the traced rank. */
+/** Returns the second-order work of the traced rank. */
 export const rankRole = (paths: readonly string[], distribution: KfacDistribution | undefined): RankRole => {
   if (distribution === undefined) return singleRank;
   const { axis, grid } = distribution;

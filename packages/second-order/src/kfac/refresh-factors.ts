@@ -46,7 +46,10 @@ interface SharedFactor {
   readonly path: string;
 }
 
-/** Derives this rank's share of a factor's blocks, and gathers the other shares from the ranks of its column. */
+/**
+ * Derives the tensors of this rank's share of a factor's blocks, and all-gathers the tensors of all shares within the
+ * rank's column of the grid.
+ */
 const deriveShared = (
   { factor, derive, inverse, path }: SharedFactor,
   { workersAxis }: RankRole,
@@ -83,7 +86,7 @@ const deriveShared = (
   return { derived, isValid: all(greater(flags, 0.5)) };
 };
 
-/** Recompute all inverses on the ranks of the placement, and send the inverses to the ranks that use them. */
+/** Recomputes all inverses on the ranks of the placement, and sends the inverses to the ranks that use them. */
 export const refreshFactors = (
   { layers, statistic, inverse, damping, role }: Refreshing,
   { factors, derived }: { readonly factors: Statistics; readonly derived: DerivedFactors },

@@ -3,7 +3,7 @@ import type { Layer } from "../statistics/layer.ts";
 import type { InversePlacement } from "./inverse-placement.ts";
 import { checkNumRanks, checkWeights } from "./weights.ts";
 
-/** Measured times per factor, as functions of its number of rows n. */
+/** Measured seconds per factor, as functions of its number of rows n. */
 export interface FactorTimes {
   readonly inverseSeconds: (size: number) => number;
   /** Returns the seconds to broadcast the inverse to all ranks. */
@@ -11,9 +11,9 @@ export interface FactorTimes {
 }
 
 /**
- * Decide for each factor whether to send its inverse. If inverting takes less time than sending, every rank inverts the
- * factor. Otherwise one rank inverts and sends it. These factors are assigned largest first, each to the least loaded
- * rank. A and G of a layer are placed independently. With a single rank, nothing is sent.
+ * Decides for each factor whether to send its inverse. If inverting takes less time than sending, every rank inverts
+ * the factor. Otherwise one rank inverts and sends it. These factors are assigned largest first, each to the least
+ * loaded rank. A and G of a layer are placed independently. With a single rank, nothing is sent.
  *
  * @throws ArgumentError for no layers or ranks, and for times that are negative or not finite.
  * @example

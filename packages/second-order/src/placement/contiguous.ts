@@ -1,8 +1,8 @@
 import { checkNumRanks, checkWeights } from "./weights.ts";
 
 /**
- * Partition an ordered list of weights into P contiguous groups with the smallest possible maximum load. M(p, j) is the
- * smallest maximum load for the first j weights in p groups:
+ * Partitions an ordered list of weights into P contiguous groups with the smallest possible maximum load. M(p, j) is
+ * the smallest maximum load for the first j weights in p groups:
  *
  *     M(p, j) = min over i ≤ j of max(M(p − 1, i), w(i) + … + w(j − 1)),   M(0, 0) = 0
  *

@@ -72,7 +72,7 @@ export const placeEverywhere = (paths: readonly string[], numRanks: number): Inv
   layers: Object.fromEntries(paths.map((path) => [path, { column: 0, input: "everywhere", gradient: "everywhere" }])),
 });
 
-/** Check a placement. @throws ArgumentError for ranks that do not exist, or a missing layer. */
+/** Checks a placement. @throws ArgumentError for ranks that do not exist, or a missing layer. */
 export const checkPlacement = (
   { workers, layers }: InversePlacement,
   paths: readonly string[],
@@ -103,7 +103,7 @@ export const checkPlacement = (
 };
 
 /**
- * Check that both factors of each layer are inverted by the same ranks.
+ * Checks that both factors of each layer are inverted by the same ranks.
  *
  * @throws ArgumentError for a layer with different ranks.
  */
@@ -118,8 +118,8 @@ export const checkTogether = ({ layers }: InversePlacement, paths: readonly stri
 };
 
 /**
- * Place layers round-robin: rank i mod P inverts both factors of layer i, preconditions it, and sends the result to all
- * other ranks.
+ * Places layers round-robin: rank i mod P inverts both factors of layer i, preconditions it, and sends the result to
+ * all other ranks.
  *
  * @example
  * ```ts
@@ -133,7 +133,7 @@ export const placeWholeLayers = (paths: readonly string[], numRanks: number): In
 });
 
 /**
- * Place layers round-robin over the columns of a grid. The ranks of a column share the blocks of the column's factors,
+ * Places layers round-robin over the columns of a grid. The ranks of a column share the blocks of the column's factors,
  * precondition its layers, and send the results to the other columns.
  *
  * @example
@@ -153,7 +153,7 @@ export const placeByBlocks = (paths: readonly string[], numRanks: number, worker
 });
 
 /**
- * Place layers round-robin: both factors of layer i on rank i mod P.
+ * Places layers round-robin: both factors of layer i on rank i mod P.
  *
  * @example
  * ```ts

@@ -36,8 +36,8 @@ export type KfacForm =
   | { readonly kind: "kaisa" | "pad" | "dp-hybrid"; readonly fraction: number };
 
 /**
- * Place the work of a variant. Without times, `spd` places layers round-robin, and the other variants assume that an
- * inverse costs n³.
+ * Places the work of a K-FAC variant on ranks. Without times, `spd` places layers round-robin, and the other variants
+ * assume that an inverse costs n³.
  *
  * @throws ArgumentError if the fraction gives a number of gradient workers that is not an integer or does not divide
  *   the number of ranks.
@@ -116,7 +116,7 @@ export interface PlanKfacFormsOptions extends StageOptions, RefreshIntervals {
 }
 
 /**
- * Predict the stages of each variant, and sort variants by the mean time that they add to a step. Among equally fast
+ * Predicts the stages of each variant, and sorts variants by the mean time that they add to a step. Among equally fast
  * variants, the simpler variant comes first. Run the first variant; all further variants are for comparison.
  *
  * Cost: O(forms · layers · ranks), plus the cost of `placeForStage` for `spd`.

@@ -9,16 +9,17 @@ import { factorElements, inverseSecondsOf, type PlannedLayer, type StageTimes } 
 export interface FormPlacement {
   readonly placement: InversePlacement;
   /**
-   * Samples in a factor, and ranks that have the factor: the mean over all ranks, on each rank ("mean") or only on the
-   * rank that inverts it ("mean-at-owner"), or the samples of only the rank that inverts it ("own").
+   * Content of a factor, and the ranks that have the factor. "mean": the mean over the samples of all ranks, on every
+   * rank. "mean-at-owner": this mean, only on the ranks that invert the factor. "own": each rank that inverts the
+   * factor uses only its own samples.
    */
   readonly factors: "mean" | "mean-at-owner" | "own";
 }
 
-/** Seconds that a step with a refresh adds to both passes and the exchange of gradients, on the busiest rank. */
+/** Seconds that the stages of second-order work add to a step with a refresh, on the busiest rank. */
 export interface FormStages {
   readonly factorSeconds: number;
-  /** Seconds of communication after the passes and the computation of factors are finished. */
+  /** Seconds of factor communication that remain after the passes and the computation of factors. */
   readonly factorCommunicationSeconds: number;
   readonly inverseSeconds: number;
   readonly inverseCommunicationSeconds: number;
@@ -98,7 +99,7 @@ export const factorsInOrder = (layers: readonly PlannedLayer[]): readonly Factor
     })),
   );
 
-/** A factor as input of bucket planners. */
+/** Properties of a factor that bucket planners need. */
 export interface ComputedFactor {
   /** Name from `sideName`. */
   readonly name: string;
@@ -112,8 +113,9 @@ export interface ComputedFactor {
 }
 
 /**
- * Returns the input of bucket planners for all factors, in the order in which a step computes them: A in forward, G in
- * backward. A pass without overlap counts as 0 seconds.
+ * Returns one entry per factor for bucket planners, in the order in which a step computes the factors: A in the forward
+ * pass, then G in the backward pass. `workSeconds` is 0 for the factors of a pass that does not overlap with
+ * communication.
  */
 export const computedFactors = ({
   layers,
@@ -127,7 +129,10 @@ export const computedFactors = ({
     workSeconds: hiddenBehind.includes(side) ? passSeconds(layer, side) + factorSeconds(layer, side) : 0,
   }));
 
-/** Returns the total seconds per rank. Each piece is computed by one rank, or by all ranks of a column. */
+/**
+ * Returns the total seconds of each rank. A piece of work is done by the rank `rank` or, if `rank` is undefined, by all
+ * ranks of the layer's column.
+ */
 const sumByRank = (
   placement: InversePlacement,
   numRanks: number,
@@ -164,8 +169,8 @@ const bucketSeconds = (
 };
 
 /**
- * Returns the seconds of communication after all computation: start(k) = max(end(k − 1), ready(k)). A bucket is ready
- * with its last factor.
+ * Returns the seconds of communication that remain after all computation. Bucket k is sent from
+ * `start(k) = max(end(k − 1), ready(k))`. A bucket is ready when its last factor is computed.
  */
 const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   const factors = factorsInOrder(options.layers);
@@ -192,7 +197,7 @@ const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   return Math.max(0, end - computed);
 };
 
-/** Returns message sizes in elements: one message per piece, or one per sender. */
+/** Returns message sizes in elements: one message per piece, or one message per sender with all its pieces. */
 const messagesOf = (
   pieces: readonly { readonly sender: number; readonly elements: number }[],
   messages: StageOptions["messages"],
@@ -203,7 +208,7 @@ const messagesOf = (
 
 const columnOf = (placement: InversePlacement, { path }: PlannedLayer): number => placement.layers[path]!.column;
 
-/** Returns the seconds of the busiest rank, for work on factors by the ranks that invert them. */
+/** Returns the seconds of the busiest rank, if the ranks that invert a factor spend `secondsOf` on this factor. */
 const busiestRank = (
   placement: InversePlacement,
   { layers, numRanks }: StageOptions,
@@ -248,7 +253,7 @@ export const inverseStages = (
 };
 
 /**
- * Predict the time of each stage in a step with a refresh, from the ranks that invert, precondition and receive.
+ * Predicts the time of each stage in a step with a refresh, from the ranks that invert, precondition and receive.
  *
  *     factors         Σ t(layer, side); with "own", only the factors that a rank inverts
  *     exchange        remaining time of the factor buckets after the passes and all factors are computed
@@ -320,7 +325,7 @@ export interface RefreshIntervals {
  * Returns the mean seconds that the stages add to a step. Factors are computed every `factorEvery` steps, inverses
  * every `inverseEvery` steps, and gradients are preconditioned in each step.
  *
- * @throws ArgumentError for intervals that are not integers from 1.
+ * @throws ArgumentError for intervals that are not positive integers.
  */
 export const meanStepSeconds = (
   stages: FormStages,

@@ -5,7 +5,7 @@ import { inverseStages, type StageOptions } from "./form-stages.ts";
 import { inverseSecondsOf } from "./stage-times.ts";
 
 /**
- * Decide which factors one rank inverts and sends, and which factors all ranks invert, to minimize the total time of
+ * Decides which factors one rank inverts and sends, and which factors all ranks invert, to minimize the total time of
  * inverting and sending. For each k there is a candidate in which the k slowest factors are sent, largest first to the
  * least loaded rank. Another candidate places all layers round-robin. So the result is never slower than inverting all
  * factors on all ranks, or round-robin. Among equally fast candidates, the candidate that sends the fewest factors is

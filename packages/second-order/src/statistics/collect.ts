@@ -56,7 +56,8 @@ export const ownStatistics = (): StatisticsCollector => {
 };
 
 /**
- * Collect means over several parts of a batch, the current part and earlier parts, with equal numbers of samples.
+ * Returns a collector of the current part of a batch. It passes means over the current part and all earlier parts to
+ * another collector. All parts have equal numbers of samples.
  *
  * @param collector collector that receives the means.
  * @param earlier sums of the earlier parts' statistics, collected with `ownStatistics`.
@@ -82,8 +83,8 @@ export const meanOverParts = (
 export const sideName = (path: string, side: LayerSide): string => `${path}:${side}`;
 
 /**
- * Returns a function that is called with the bytes of consecutive items, and returns whether the item completes a
- * bucket.
+ * Returns a function to call with the size in bytes of each consecutive item. The function returns whether the item
+ * completes a bucket.
  */
 const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
   let openBytes = 0;
@@ -96,7 +97,7 @@ const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
 };
 
 /**
- * Returns the buckets in which `meanStatistics` sends sides in this order, without a plan.
+ * Returns the buckets that `meanStatistics` uses without a plan, if a step computes the sides in the given order.
  *
  * @param sides sides with `elements`, the number of floats to send per side.
  * @example
@@ -182,7 +183,7 @@ export const statisticElements = (shape: readonly number[]): number =>
   shape.length < 2 ? elementCount(shape) : (elementCount(shape.slice(0, -1)) * (shape.at(-1)! + 1)) / 2;
 
 /**
- * Average statistics over the ranks, in buckets that are sent while the step continues.
+ * Averages statistics over the ranks, in buckets that are sent while the step continues.
  *
  * @throws ArgumentError for a plan that omits or repeats a side.
  * Cost: one all-reduce per bucket, or one reduce per owner and bucket, with one triangle per matrix.

@@ -22,7 +22,7 @@ const withOnes = (moment: Tensor, mean: Tensor): Tensor => {
   return concat([right, concat([reshape(mean, [1, n]), full([1, 1], 1)], { dim: 1 })], { dim: 0 });
 };
 
-/** Returns the sum per sample over all positions and uses, [samples, width]. */
+/** Returns the sum of each sample's rows over all positions and uses of the layer, [samples, width]. */
 const perSample = (rows: readonly LayerRows[], samples: number): Tensor =>
   sumOf(rows.map((one) => one.totalPerSample(samples)));
 

@@ -30,7 +30,7 @@ export const gramInBlocks = (x: Tensor, { count, size }: EvenParts): Tensor => {
 };
 
 /**
- * Compute `M x`, or `Mᵀ x`, for a block-diagonal M.
+ * Computes `M x`, or `Mᵀ x`, for a block-diagonal M.
  *
  * @param blocks [n, n] or [blocks, size, size]. @param x [n, m]
  * @returns a matrix that includes the padding rows: see `trim`.
@@ -44,7 +44,7 @@ export const timesRows = (blocks: Tensor, x: Tensor, isTransposed = false): Tens
   return reshape(matmul(blocks, cut, options), [count * size, m]);
 };
 
-/** Compute `x M`, or `x Mᵀ`, for a block-diagonal M. @returns a matrix that includes the padding columns. */
+/** Computes `x M`, or `x Mᵀ`, for a block-diagonal M. @returns a matrix that includes the padding columns. */
 export const timesColumns = (x: Tensor, blocks: Tensor, isTransposed = false): Tensor => {
   const options = { transposeB: isTransposed };
   if (blocks.rank === 2) return matmul(x, blocks, options);
@@ -54,6 +54,6 @@ export const timesColumns = (x: Tensor, blocks: Tensor, isTransposed = false): T
   return reshape(transpose(matmul(cut, blocks, options), [1, 0, 2]), [n, count * size]);
 };
 
-/** Remove the padding rows and columns of the last blocks. */
+/** Removes the padding rows and columns of the last blocks. */
 export const trim = (x: Tensor, [n, m]: readonly [number, number]): Tensor =>
   x.shape[0] === n && x.shape[1] === m ? x : slice(x, [0, 0], [n, m]);

@@ -84,7 +84,11 @@ const tableRows = (numbers: Tensor, width: number): LayerRows => {
   };
 };
 
-/** Returns the rows that a use reads. @param input value of the layer's operand. @param output value of its result. */
+/**
+ * Returns the rows that one use of a layer reads.
+ *
+ * @param input value of the layer's operand. @param output value of its result.
+ */
 export const inputRows = (layer: Layer, use: LayerUse, input: Tensor, output: Tensor): LayerRows => {
   switch (layer.kind) {
     case "linear": {
@@ -98,7 +102,7 @@ export const inputRows = (layer: Layer, use: LayerUse, input: Tensor, output: Te
   }
 };
 
-/** Returns the gradients of the rows that a use computes. @param gradient gradient of the use's result. */
+/** Returns the gradients of the rows that one use of a layer computes. @param gradient gradient of the use's result. */
 export const gradientRows = (layer: Layer, use: LayerUse, gradient: Tensor): LayerRows =>
   plainRows(
     layer.kind === "linear" && use.operand === 0

@@ -104,7 +104,7 @@ const ownBias = (uses: readonly LayerUse[], layers: ReturnType<typeof layersOf>)
 };
 
 /**
- * Find the layers of a traced step. The step must differentiate once with respect to `params`.
+ * Finds the layers of a traced step. The step must differentiate once with respect to `params`.
  *
  * A weight with several uses of one kind is one layer with the rows of all uses. `firstOrder` lists weights that belong
  * to no layer, and weights with incompatible uses, such as an embedding that is also the head.
@@ -178,13 +178,13 @@ export interface LayerGradient {
   readonly bias?: Tensor;
 }
 
-/** Extract a layer's gradient from a tree of gradients. */
+/** Extracts a layer's gradient from a tree of gradients. */
 export const layerGradient = (layer: Layer, gradients: LeafMap): LayerGradient => ({
   weight: asMatrix(layer, gradients.get(layer.path)!),
   ...(layer.bias !== undefined && { bias: gradients.get(layer.bias)! }),
 });
 
-/** Store a layer's gradient in a map of gradients, in the shape and layout of the parameters. */
+/** Stores a layer's gradient in a map of gradients, in the shape and layout of the parameters. */
 export const storeLayerGradient = (layer: Layer, gradient: LayerGradient, into: Map<string, Tensor>): void => {
   const stored = into.get(layer.path)! as Tensor & TensorSpec;
   // The pullback of a rearrangement is its inverse.

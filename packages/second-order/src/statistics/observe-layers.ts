@@ -25,7 +25,7 @@ import type { LayerSide, Statistic } from "./statistic.ts";
 type Step<Args extends readonly unknown[], Result> = (...args: Args) => Result;
 
 /**
- * Find the layers of a model.
+ * Finds the layers of a model.
  *
  * @param step function that differentiates the loss: `(params, batch) => valueAndGrad(loss)(params, batch)`. Parameters
  *   must be the first argument.
@@ -67,11 +67,11 @@ export interface ObserveLayersOptions {
   readonly collector: StatisticsCollector;
 }
 
-/** A statistic that needs further values of the step. */
+/** A statistic that cannot be computed yet, because it needs further values of the step. */
 interface PendingStatistic {
   readonly applied: AppliedLayer;
   readonly side: LayerSide;
-  /** Keys of the missing values, over all uses. */
+  /** Keys of the missing values, for all uses of the layer. */
   readonly missing: Set<string>;
 }
 
@@ -94,9 +94,9 @@ const requireSamples = (layer: Layer, rows: readonly LayerRows[], samples: numbe
 };
 
 /**
- * Run a step that differentiates a loss, and collect layer statistics as early as possible: statistics of inputs during
- * the forward pass, statistics of gradients during the backward pass. Works with any unchanged model, because layers
- * are found in the trace.
+ * Runs a step that differentiates a loss, and collects layer statistics as early as possible: statistics of inputs
+ * during the forward pass, statistics of gradients during the backward pass. Works with any unchanged model, because
+ * layers are found in the trace.
  *
  * @param step function as in `findLayers`; must use no tensors except its arguments.
  * @returns the result of the step, and the statistics from the collector.

@@ -34,7 +34,7 @@ export type SideStatistic = (layer: Layer, rows: readonly LayerRows[], count: Sa
 export interface Statistic {
   /** Exponent of the loss scale in the gradient statistic: 1 if it is linear in gradients, 2 if it is quadratic. */
   readonly degree: 1 | 2;
-  /** Whether rows must be assigned to samples. Default: false. */
+  /** Whether the statistic needs to know the sample of each row. Default: false. */
   readonly isPerSample?: boolean;
   /** Statistic of the inputs. Absent: not collected. */
   readonly input?: SideStatistic;

@@ -30,7 +30,7 @@ const block = (x: Tensor, start: readonly [number, number], end: readonly [numbe
 const flat = (x: Tensor): Tensor => reshape(x, [...x.shape.slice(0, -2), -1]);
 
 /**
- * Pack a symmetric matrix [..., n, n] into its distinct numbers, [..., n(n + 1)/2]. Only the lower triangle is read.
+ * Packs a symmetric matrix [..., n, n] into its distinct numbers, [..., n(n + 1)/2]. Only the lower triangle is read.
  *
  * The matrix is split into blocks of about half its size. The lower left block is stored completely. The lower triangle
  * of the first diagonal block and the transposed lower triangle of the second diagonal block are stored together as a
@@ -60,7 +60,7 @@ export const packTriangle = (matrix: Tensor): Tensor => {
 /** Returns the full symmetric matrix of a lower triangle. */
 export const mirrored = (lower: Tensor): Tensor => add(lower, swapDims(tril(lower, { diagonal: -1 }), -1, -2));
 
-/** Unpack a symmetric matrix [..., n, n] from the result of `packTriangle`. */
+/** Unpacks a symmetric matrix [..., n, n] from the result of `packTriangle`. */
 export const unpackTriangle = (packed: Tensor, n: number): Tensor => {
   const count = (n * (n + 1)) / 2;
   if (packed.rank < 1 || packed.shape.at(-1) !== count)

@@ -35,7 +35,11 @@ const sizeOf = (location: string): number | undefined => {
   return stats.size;
 };
 
-/** @param what Parameters that determine how samples are made from the shards. The digest includes them. */
+/**
+ * Returns a stream of samples from shards, with its digest.
+ *
+ * @param what Parameters that determine how samples are made from the shards. The digest includes them.
+ */
 const streamOf = (
   shards: readonly string[],
   samples: TextShards | ImageShards,
