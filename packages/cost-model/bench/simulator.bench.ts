@@ -23,8 +23,8 @@ const across = (seconds: number): CollectivePhase => ({
 });
 
 /**
- * Builds a program of `numTasks` tasks. Every ten tasks contain six computations, a tensor group collective with its
- * wait, and a two-level collective over all ranks with its wait.
+ * Builds a rank's program of about `numTasks` tasks for the simulator. Every ten tasks contain six computations, a
+ * collective of the tensor group with its wait, and a two-level collective over all ranks with its wait.
  */
 const programOf = (numTasks: number): Program => {
   const tasks: SimulatedTask[] = [];

@@ -20,7 +20,7 @@ export const cholesky = (matrix: readonly Vector[]): readonly Vector[] => {
   return lower;
 };
 
-/** Solve L · x = y by forward substitution. */
+/** Solves L · x = y by forward substitution. */
 export const solveLower = (lower: readonly Vector[], right: Vector): number[] => {
   const x: number[] = [];
   for (const [i, row] of lower.entries()) {
@@ -31,7 +31,7 @@ export const solveLower = (lower: readonly Vector[], right: Vector): number[] =>
   return x;
 };
 
-/** Solve Lᵀ · x = y by back substitution. */
+/** Solves Lᵀ · x = y by back substitution. */
 export const solveTransposed = (lower: readonly Vector[], right: Vector): number[] => {
   const x: number[] = [];
   for (let i = lower.length - 1; i >= 0; i--) {

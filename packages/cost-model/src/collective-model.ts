@@ -8,7 +8,10 @@ export interface LinearCollectiveModel {
   readonly secondsPerByte: number;
 }
 
-/** Linear model for messages of `fromBytes` bytes or more, up to `fromBytes` of the next piece. */
+/**
+ * Piece of a piecewise linear model. The piece is valid for messages of `fromBytes` bytes or more, and of fewer bytes
+ * than `fromBytes` of the next piece.
+ */
 export interface CollectivePiece extends LinearCollectiveModel {
   readonly fromBytes: number;
 }
@@ -28,7 +31,7 @@ const isLine = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel): bool
   startupSeconds >= 0 && secondsPerByte >= 0 && Number.isFinite(startupSeconds) && Number.isFinite(secondsPerByte);
 
 /**
- * Find the linear model that is valid for a message of `bytes` bytes.
+ * Finds the linear model that is valid for a message of `bytes` bytes.
  *
  * @throws ArgumentError for negative or infinite coefficients, or a model without a piece for this size.
  */
@@ -46,7 +49,7 @@ export const lineAt = (model: CollectiveModel, bytes: number): LinearCollectiveM
 };
 
 /**
- * Predict the seconds of a collective: a + b · M, with the piece that is valid for M.
+ * Predicts the seconds of a collective: a + b · M, with the piece that is valid for M.
  *
  * @param bytes M, 0 or more. For all-reduce, reduce-scatter and all-gather: size of the full vector.
  * @throws ArgumentError under the same conditions as `lineAt`.
@@ -62,7 +65,7 @@ export const collectiveSeconds = (model: CollectiveModel, bytes: number): number
 };
 
 /**
- * Return the time model of one half of an all-reduce (reduce-scatter or all-gather): a/2 + (b/2) · M. Reduce-scatter
+ * Returns the time model of one half of an all-reduce (reduce-scatter or all-gather): a/2 + (b/2) · M. Reduce-scatter
  * and all-gather over a ring each take (P − 1)α + (P − 1)/P · M β, half the time of a ring all-reduce.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).

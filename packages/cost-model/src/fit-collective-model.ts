@@ -26,8 +26,8 @@ const relativeError = ([startup, perByte]: Line, { bytes, seconds }: LinkSample)
   Math.abs((startup + perByte * bytes) / seconds - 1);
 
 /**
- * Maximum number of points that define candidate lines; if there are more points, an evenly spaced subset is used. The
- * 2016 pairs of 64 points contain a good line for any number of sizes.
+ * Maximum number of points through whose pairs candidate lines are drawn. If there are more points, an evenly spaced
+ * subset is used: the 2016 pairs of 64 points contain a good line for any number of sizes.
  */
 const maxTried = 64;
 
@@ -51,8 +51,8 @@ const minMedianLine = (points: readonly LinkSample[]): { readonly line: Line; re
 };
 
 /**
- * Returns the points without outliers, which are far from the line through most points. With fewer than four sizes, all
- * points are returned, because outliers cannot be identified.
+ * Leaves out outliers: returns only the points that are close to the line through most points. With fewer than four
+ * message sizes, all points are returned, because outliers cannot be identified.
  */
 const withoutOutliers = (samples: readonly LinkSample[]): readonly LinkSample[] => {
   const points = mediansBySize(samples);
@@ -67,9 +67,10 @@ const withoutOutliers = (samples: readonly LinkSample[]): readonly LinkSample[] 
 };
 
 /**
- * Fit a + b · M robustly to measured times of one collective. Invalid samples are left out, and each size counts by its
- * median. Outliers are left out: sizes far from the line with the least median of squares of relative errors. `fitLink`
- * of the collectives package then fits the remaining sizes by least squares of relative errors with a, b ≥ 0.
+ * Fits a + b · M robustly to measured times of one collective. Invalid samples are left out, and each message size is
+ * represented by its median time. Outliers are also left out: sizes far from the line that minimizes the median of the
+ * squared relative errors. `fitLink` of the collectives package then fits the remaining sizes by least squares of
+ * relative errors with a, b ≥ 0.
  *
  * Tolerates outliers in up to nearly half of the sizes. Cost: O(sizes · log sizes) for each of about 2000 candidate
  * lines; O(sizes³) below 64 sizes.
@@ -112,7 +113,7 @@ export interface PiecewiseFitOptions {
 const fewestSizes = 3;
 
 /**
- * Fit a piecewise linear model, for libraries that change their algorithm with the message size. Uses segmented least
+ * Fits a piecewise linear model, for libraries that change their algorithm with the message size. Uses segmented least
  * squares: the breakpoints minimize Σ (relative error / noise)² + 3 · ln(sizes) per piece, by dynamic programming; each
  * piece is then fitted by `fitCollectiveModel`.
  *

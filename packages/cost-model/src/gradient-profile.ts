@@ -20,7 +20,7 @@ export interface GradientProfile {
 }
 
 /**
- * Check the values of a profile.
+ * Checks the values of a profile.
  * @throws ArgumentError for a duplicate path, or a value that is negative or not finite.
  */
 export const checkProfile = ({ tensors }: GradientProfile): void => {
@@ -99,7 +99,7 @@ export const onePerTensor = ({ tensors }: GradientProfile): BucketPlan => tensor
 export const allInOne = ({ tensors }: GradientProfile): BucketPlan =>
   tensors.length === 0 ? [] : [tensors.map(({ path }) => path)];
 
-/** A bucket of a plan, with the values that timelines need. */
+/** A bucket of a plan, with the size and the ready time that timelines need. */
 export interface PlannedBucket {
   readonly bytes: number;
   /** Seconds from the start of the backward pass until all gradients of the bucket are ready. */

@@ -8,10 +8,10 @@ import type { CollectivePiece, PiecewiseCollectiveModel } from "./collective-mod
 const maxDoublings = 34;
 
 /**
- * Build the time model of a collective from the measured link costs of a group, without measurements of the collective
- * itself. The model interpolates linearly between message sizes that are powers of two. At these sizes the model
- * returns the time of the chosen algorithm in the α–β–γ model (`predictedSeconds` of the collectives package). Adjacent
- * pieces on one line are merged.
+ * Builds the time model of a collective in a rank group from the group's measured link costs, without measurements of
+ * the collective itself. The model interpolates linearly between message sizes that are powers of two. At these sizes
+ * the model returns the time of the chosen algorithm in the α–β–γ model (`predictedSeconds` of the collectives
+ * package). Adjacent pieces with the same linear function are merged.
  *
  * Cost: 35 algorithm selections.
  *

@@ -29,8 +29,8 @@ export interface FittedNetworkGrowth {
 }
 
 /**
- * Compute the seconds per byte of a network of `numHosts` hosts: b · (1 + g · log2(numHosts / n)), with b measured at n
- * hosts and growth g per doubling. For fewer than n hosts the result is b.
+ * Computes the seconds per byte of a network of `numHosts` hosts: b · (1 + g · log2(numHosts / n)), with b measured at
+ * n hosts and growth g per doubling. For fewer than n hosts the result is b.
  *
  * @example
  * ```ts
@@ -44,11 +44,11 @@ export const grownSecondsPerByte = (
 ): number => secondsPerByte * (1 + sharePerDoubling * Math.max(0, Math.log2(numHosts / measuredAt)));
 
 /**
- * Fit b · (1 + g · log2(numHosts / n)) to measured seconds per byte. n is the smallest measured number of hosts. Uses
+ * Fits b · (1 + g · log2(numHosts / n)) to measured seconds per byte. n is the smallest measured number of hosts. Uses
  * least squares of relative errors with b, g ≥ 0. For a network that becomes faster with more hosts, g is 0.
  *
- * @param samples Measurements at two or more numbers of hosts.
- * @throws ArgumentError for fewer than two numbers of hosts, values that are not finite and positive, and samples that
+ * @param samples Measurements at two or more host counts.
+ * @throws ArgumentError for fewer than two host counts, values that are not finite and positive, and samples that
  * scatter so widely that the best line has b = 0.
  * @example
  * ```ts

@@ -1,18 +1,18 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Measured seconds of a step with a given number of ranks. */
+/** Measured step time in seconds for a number of ranks. */
 export interface MeasuredStep {
   readonly ranks: number;
   readonly stepSeconds: number;
 }
 
 /**
- * Extrapolate step seconds to more ranks without a model: each doubling of the ranks multiplies the seconds by the same
- * factor as the last measured doubling. A prediction by a model is useful only if its error is smaller than the error
- * of this extrapolation.
+ * Extrapolates step seconds to more ranks without a model: each doubling of the ranks multiplies the seconds by the
+ * same factor as the last measured doubling. A prediction by a model is useful only if its error is smaller than the
+ * error of this extrapolation.
  *
- * The factor is computed from the two largest measured numbers of ranks below `ranks`. With one measurement, the factor
- * is 1.
+ * The factor is computed from the two largest measured rank counts below `ranks`. The factor is 1 if there is only one
+ * measurement.
  *
  * @param measured Measured steps. Several measurements with the same number of ranks are averaged.
  * @throws ArgumentError without a measurement of fewer ranks, and for values that are not positive and finite.

@@ -85,7 +85,7 @@ export const simultaneously = (
 };
 
 /**
- * Simulate concurrent collectives: up to `slowdown.length` buckets are in transit at once, in the order of the plan.
+ * Simulates concurrent collectives: up to `slowdown.length` buckets are in transit at once, in the order of the plan.
  * Each collective takes a start-up a, which delays no other collective, and then transfers. While k collectives
  * transfer, each transfer takes c(k) times as long, so k collectives that begin together take a + c(k) · b · M.
  *

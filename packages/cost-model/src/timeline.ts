@@ -69,7 +69,7 @@ export const inTurn = (
 };
 
 /**
- * Simulate wait-free backpropagation with a bucket plan: each bucket is all-reduced as soon as its last gradient is
+ * Simulates wait-free backpropagation with a bucket plan: each bucket is all-reduced as soon as its last gradient is
  * ready and the network is free, and the next forward pass waits for all buckets.
  *
  *     start(k) = max(start(k − 1) + T(M(k − 1)), ready(k)),   T_iter = t_f + max(t_b, end of the last all-reduce)
@@ -89,8 +89,8 @@ export const timelineOf = (profile: GradientProfile, plan: BucketPlan, model: Co
   barrierTimeline(profile, inTurn("all-reduce", plannedBuckets(profile, plan), model));
 
 /**
- * Compute the maximum speedup from overlapping communication with the backward pass: S_max = 1 + min(t_b, t_c) / (t_f +
- * max(t_b, t_c)).
+ * Computes the maximum speedup from overlapping communication with the backward pass: 1 + min(t_b, t_c) / (t_f +
+ * max(t_b, t_c)), called S_max.
  *
  * With r = t_c / t_b this is 1 + 1 / (t_f / min(t_c, t_b) + max(r, 1/r)), as published. The bound is reached if the
  * collectives can be divided so that they fit into the backward pass, and is largest at r = 1.

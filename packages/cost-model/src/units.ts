@@ -1,5 +1,5 @@
 /**
- * Convert microseconds to seconds.
+ * Converts microseconds to seconds.
  *
  * @example
  * ```ts
@@ -9,7 +9,7 @@
 export const microseconds = (count: number): number => count * 1e-6;
 
 /**
- * Convert milliseconds to seconds.
+ * Converts milliseconds to seconds.
  *
  * @example
  * ```ts
@@ -19,7 +19,7 @@ export const microseconds = (count: number): number => count * 1e-6;
 export const milliseconds = (count: number): number => count * 1e-3;
 
 /**
- * Convert kibibytes, 2¹⁰ bytes, to bytes.
+ * Converts kibibytes, 2¹⁰ bytes, to bytes.
  *
  * @example
  * ```ts
@@ -29,7 +29,7 @@ export const milliseconds = (count: number): number => count * 1e-3;
 export const kibibytes = (count: number): number => count * 2 ** 10;
 
 /**
- * Convert mebibytes, 2²⁰ bytes, to bytes.
+ * Converts mebibytes, 2²⁰ bytes, to bytes.
  *
  * @example
  * ```ts

@@ -17,8 +17,8 @@ export interface Capacity {
   /** C, number of slots per expert. A constant of the graph: it cannot depend on the data. */
   readonly slots: number;
   /**
-   * Treatment of entries without a slot. `drop`: skip the entry. `refuse`: the output becomes NaN, so that the step's
-   * check for non-finite values stops the run.
+   * Treatment of entries (a token's choices) without a slot. `drop`: skip the entry. `refuse`: the output becomes NaN,
+   * so that the step's check for non-finite values stops the run.
    */
   readonly overflow: "drop" | "refuse";
   readonly dropOrder: DropOrder;
@@ -71,7 +71,7 @@ const roundings: Readonly<Record<CapacityRounding, (factor: number, sizes: Capac
  *
  * A token chooses an expert at most once. So before rounding to a multiple, there are never more slots than tokens.
  *
- * @throws ArgumentError for a factor that is not positive and finite, and for sizes that are not integers from 1.
+ * @throws ArgumentError for a factor that is not positive and finite, and for sizes that are not positive integers.
  * @example
  * ```ts
  * const capacity = capacityByFactor({ factor: 1.25, dropOrder: byProbability });
@@ -101,9 +101,9 @@ export interface CapacityByMaximumOptions {
 /**
  * Returns a rule with enough slots for the maximum load of an expert, so that no entry is dropped. Sizes in a graph are
  * constant, so the load needs a bound. If a load exceeds the bound, the output is NaN, and the step stops. The layer's
- * figures contain the required bound. Only the dense dispatcher sends unused slots.
+ * `greatestLoad` figure is the required bound. Only the dense dispatcher sends unused slots.
  *
- * @throws ArgumentError for a bound that is not an integer from 1.
+ * @throws ArgumentError for a bound that is not a positive integer.
  * @example
  * ```ts
  * const capacity = capacityByMaximum({ bound: 512 });

@@ -6,10 +6,10 @@ import type { TokenSums } from "./losses/auxiliary-loss.ts";
 import { recordLoad } from "./routing/load-history.ts";
 
 /**
- * Combine the state and the report of a layer after a further part of a batch. Except for quantities that depend on
- * slots, the result equals that of a single pass over all tokens. Loads are summed, so the gate's state is updated
- * once. Entropy and loss are means over tokens. The greatest load is the maximum over parts, because slots are
- * allocated per part.
+ * Combines a layer's state and report for the earlier parts of a batch with its state and report for a further part.
+ * Except for quantities that depend on slots, the result equals that of a single pass over all tokens. Loads are
+ * summed, so the gate's state is updated once. Entropy and loss are means over tokens. The greatest load is the maximum
+ * over parts, because slots are allocated per part.
  */
 export const joinMoeParts = <GateState>(
   gate: Pick<Gate<never, GateState>, "update">,

@@ -2,7 +2,7 @@
 import { cast, full, histogram, reshape, type Tensor } from "@skein/tensor-core";
 
 /**
- * Count the choices of each expert: i32 [E]. Values outside 0 … E − 1 are ignored.
+ * Counts the choices of each expert: i32 [E]. Values outside 0 … E − 1 are ignored.
  *
  * Cost: one pass over the choices.
  */

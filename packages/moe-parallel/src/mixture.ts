@@ -5,16 +5,17 @@ import type { Order } from "./order.ts";
 /** Reshapes [T, E, C] to [T, R]. */
 const flat = (x_TEC: Tensor): Tensor => reshape(x_TEC, [x_TEC.shape[0]!, -1]);
 
-/** Compute the input of each slot as a weighted sum of all tokens. @returns f32 [R, D], ordered by expert. */
+/** Computes the input of each slot as a weighted sum of all tokens. @returns f32 [R, D], ordered by expert. */
 export const mixToSlots = (x_TD: Tensor, dispatch_TEC: Tensor): Tensor =>
   matmul(flat(dispatch_TEC), x_TD, { transposeA: true });
 
-/** Compute the output of each token as a weighted sum of all slots. @returns f32 [T, D]. */
+/** Computes the output of each token as a weighted sum of all slots. @returns f32 [T, D]. */
 export const mixFromSlots = (y_RD: Tensor, combine_TEC: Tensor): Tensor => matmul(flat(combine_TEC), y_RD);
 
 /**
- * Returns an order that dispatches each slot like a token with a single choice of weight 1. @param positions_E position
- * of each expert, i32.
+ * Returns the slot assignment (order) that dispatches each slot like a token with a single choice of weight 1.
+ *
+ * @param positions_E position of each expert, i32.
  */
 export const mixtureOrder = (positions_E: Tensor, slots: number): Order => {
   const numExperts = positions_E.shape[0]!;

@@ -68,7 +68,7 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
   readonly dispatcher?: TokenDispatcher;
   /**
    * Number of chunks in which tokens are sent. Experts process one chunk while another chunk is sent. Experts receive
-   * the same bits for any number of chunks. Outputs are bit-identical if the experts' kernels round each row
+   * the same bits for any number of chunks. Outputs are bitwise identical if the experts' kernels round each row
    * independently of other rows; kernels that process tiles of rows may differ in the last digit. Gradients are summed
    * in another order. Default: 1.
    *
@@ -112,7 +112,7 @@ export interface MoeParams<GateParams, ExpertParams, SharedParams> {
   readonly shared?: SharedParams;
 }
 
-/** Mode and inputs of a layer; compatible with a model's context. */
+/** Context of a layer call: whether it is a training step, and the random key. Compatible with a model's context. */
 export interface MoeContext {
   readonly train: boolean;
   /**
@@ -132,9 +132,9 @@ export interface MoeLayer<Params, State> {
   readonly sharding: Sharding;
   /** Whether losses for a part of a batch need `sums` over the full batch: see `MoeContext.whole`. */
   readonly needsWhole: boolean;
-  /** Combine state and report of several parts of a batch; see `joinMoeParts`. */
+  /** Combines the states and reports of several parts of a batch; see `joinMoeParts`. */
   joinParts(parts: MoeLayerParts<State>): MoeLayerApplied<State>;
-  /** Run the layer. @param x input of any float dtype, [..., D]; the output has the same shape and dtype. */
+  /** Runs the layer. @param x input of any float dtype, [..., D]; the output has the same shape and dtype. */
   apply(
     params: Params,
     state: State,
@@ -143,13 +143,13 @@ export interface MoeLayer<Params, State> {
   ): readonly [y: Tensor, state: State, report: MoeReport];
 }
 
-/** Returns a context with a key derived for one purpose or one rank. */
+/** Returns a copy of a context whose key is derived for one purpose or one rank. */
 const keyed = ({ key, ...context }: MoeContext, use: number | Tensor): MoeContext => ({
   ...context,
   ...(key !== undefined && { key: foldIn(key, use) }),
 });
 
-/** Expert outputs and figures for a rank's tokens. */
+/** Expert outputs for a rank's tokens, with the figures to report about their dispatch. */
 interface Routed {
   readonly y_TD: Tensor;
   readonly figures: Omit<MoeFigures, keyof GateFigures>;

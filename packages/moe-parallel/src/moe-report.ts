@@ -39,7 +39,7 @@ export interface MoeReport {
   readonly choices_TK?: Tensor;
 }
 
-/** State and report of a layer after some tokens. */
+/** State and report of a layer after it has processed a batch, or the parts of a batch so far. */
 export interface MoeLayerApplied<State> {
   readonly state: State;
   readonly report: Pick<MoeReport, "loss" | "figures" | "sums">;

@@ -59,7 +59,7 @@ const normalised = (weights_TK: Tensor): Tensor =>
   divide(weights_TK, maximum(sum(weights_TK, { dims: -1, keepDims: true }), minSum));
 
 /**
- * Group tokens by expert with a counting sort. A histogram gives the number of entries per expert. Its cumulative sum
+ * Groups tokens by expert with a counting sort. A histogram gives the number of entries per expert. Its cumulative sum
  * gives the first index of each expert. A stable sort gives the index of each entry. Entries above the capacity get no
  * slot.
  *

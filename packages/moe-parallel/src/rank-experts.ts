@@ -27,7 +27,7 @@ export const expertsPerRank = (numExperts: number, axis: string): number => {
   return numExperts / numRanks;
 };
 
-/** Stack the parameters of several experts along a new dimension 0. */
+/** Stacks the parameters of several experts along a new dimension 0. */
 export const stackParams = <Params>(each: readonly Params[]): Params =>
   zipTrees((...leaves: Tensor[]) => stack(leaves), each[0]!, ...each.slice(1));
 

@@ -63,12 +63,13 @@ export const assignRows = (rows_TK: Tensor, weights_TK: Tensor | undefined, numR
   };
 };
 
-/** Gather tokens into rows for the experts: f32 [R, D], with zeros in empty rows. */
+/** Gathers tokens into rows for the experts: f32 [R, D], with zeros in empty rows. */
 export const toRows = (x_TD: Tensor, { tokens_R }: RowTokens): Tensor => gather(x_TD, tokens_R, { outside: "zero" });
 
 /**
  * Inverse of `toRows`: returns the weighted sum of each token's rows, f32 [T, D]; 0 for a token without rows. Rows are
- * added in row order, so that the same input gives the same bits. Empty rows are ignored, even if they contain NaN.
+ * added in row order, so that results for the same input are bitwise identical. Empty rows are ignored, even if they
+ * contain NaN.
  */
 export const fromRows = (y_RD: Tensor, { tokens_R, weights_R }: RowTokens, numTokens: number): Tensor =>
   scatterAdd(

@@ -64,7 +64,7 @@ export interface ReportCsv {
 }
 
 /**
- * Format a report's operators and collectives as comma-separated values: a line of column names, followed by one line
+ * Formats a report's operators and collectives as comma-separated values: a line of column names, followed by one line
  * per row. Times in seconds and sizes in bytes, with all digits; unknown values are empty. Time outside operators has
  * rows of the phase `outside`, so that shares add up to 1.
  *

@@ -1,4 +1,4 @@
-/** A number of completed steps, and the value after these steps. */
+/** Value of a metric after a number of completed steps. */
 export type StepValue = readonly [step: number, value: number];
 
 /** Loads of the experts of one layer over the steps of a run. */

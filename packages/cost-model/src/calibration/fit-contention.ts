@@ -4,7 +4,7 @@ import type { Contention } from "../hardware/hardware.ts";
 import type { LinearCollectiveModel } from "../collective-model.ts";
 import { fitLeastSquares } from "./fit-least-squares.ts";
 
-/** Measured time of one collective that shared a link with equal collectives, all started at the same time. */
+/** Measured time of one of k collectives that have equal sizes, share a link and start at the same time. */
 export interface ContendedSample extends LinkSample {
   /** k: number of concurrent collectives, including the timed collective. */
   readonly numFlows: number;
@@ -12,8 +12,8 @@ export interface ContendedSample extends LinkSample {
 
 export interface FittedContention extends Contention {
   /**
-   * Estimate of η / b without a lower bound. Negative if concurrent flows together reach more throughput than a single
-   * flow; in this case `penaltyPerFlow` is 0.
+   * Least-squares estimate of η / b without a lower bound of 0. Negative if concurrent flows together reach more
+   * throughput than a single flow; in this case `penaltyPerFlow` is 0.
    */
   readonly unbounded: number;
   readonly standardError: number;
@@ -22,7 +22,7 @@ export interface FittedContention extends Contention {
 }
 
 /**
- * Predict the seconds per flow if k flows of M bytes share a link: a + k · b · M + (k − 1) · η · M.
+ * Predicts the seconds per flow if k flows of M bytes share a link: a + k · b · M + (k − 1) · η · M.
  *
  * @example
  * ```ts
@@ -39,8 +39,8 @@ export const contendedSeconds = (
 ): number => startupSeconds + (numFlows + (numFlows - 1) * penaltyPerFlow) * secondsPerByte * bytes;
 
 /**
- * Fit η / b by least squares of relative errors: the penalty per additional flow on a link, relative to the time per
- * byte of a single flow.
+ * Fits η / b, the penalty per additional flow on a link relative to the time per byte of a single flow. The
+ * fit uses least squares of relative errors.
  *
  * Give either the mean times of the flows or the times of the slowest flows, not both: on the published link the
  * penalty is about 0 for means and about half of b for the slowest flows.

@@ -91,7 +91,7 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
 };
 
 /**
- * Find the parameters that minimize Σ r². A residual r is the model value minus the measured value, divided by the
+ * Finds the parameters that minimize Σ r². A residual r is the model value minus the measured value, divided by the
  * expected error: (model − t) / t for times with a relative error. The method is Gauss–Newton with a Jacobian J from
  * central differences. If a step does not reduce the sum, the fit repeats it with damping (Levenberg–Marquardt with
  * Marquardt's scaling by the diagonal of JᵀJ). The fit finds the nearest local minimum, and rejects steps to parameters

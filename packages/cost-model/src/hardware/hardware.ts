@@ -114,7 +114,7 @@ export interface ClusterLinks extends LinkCosts {
   readonly betweenRacks?: LinkTimes | undefined;
   /**
    * Growth of seconds per byte, between hosts and between racks, with the number of hosts in a group. Absent: no
-   * growth. `fitNetworkGrowth` fits the growth to links measured with several numbers of hosts.
+   * growth. `fitNetworkGrowth` fits the growth to links measured with several host counts.
    */
   readonly growth?: NetworkGrowth | undefined;
   readonly contention: Contention;

@@ -1,7 +1,7 @@
 import type { Topology } from "./hardware.ts";
 
 /**
- * Group the members of a group by host: rank r is on host ⌊r / ranksPerHost⌋.
+ * Groups the members of a rank group by host: rank r is on host ⌊r / ranksPerHost⌋.
  *
  * @returns indices into `group`, one list per host.
  * @example

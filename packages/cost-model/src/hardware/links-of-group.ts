@@ -5,7 +5,7 @@ import type { HardwareFile } from "./hardware.ts";
 import { hostsOfGroup } from "./hosts-of-group.ts";
 
 /**
- * Compute the link costs of a group of ranks from a hardware file. If the group's hosts are in several racks, messages
+ * Computes the link costs of a group of ranks from a hardware file. If the group's hosts are in several racks, messages
  * between hosts cost as much as messages between racks. This is exact for a ring, whose slowest link decides, and an
  * upper bound for other algorithms. If the file has a growth, seconds per byte between hosts grow with the number of
  * hosts in the group.

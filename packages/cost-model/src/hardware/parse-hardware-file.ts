@@ -149,7 +149,7 @@ const problemOf = (error: z.ZodError, content: unknown): string => {
 };
 
 /**
- * Parse and validate a hardware file.
+ * Parses and validates a hardware file.
  *
  * @param name Name of the file, for error messages.
  * @throws HardwareFileError with a one-line message.
@@ -173,7 +173,7 @@ export const parseHardwareFile = (text: string, name: string): HardwareFile => {
 };
 
 /**
- * Format a hardware description as JSON text for `parseHardwareFile`.
+ * Formats a hardware description as JSON text for `parseHardwareFile`.
  *
  * @example
  * ```ts

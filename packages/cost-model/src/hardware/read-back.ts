@@ -2,8 +2,8 @@ import type { CollectiveKind } from "@skein/tensor-core/backend";
 import type { TransferTimes } from "./hardware.ts";
 
 /**
- * Compute the seconds to copy the operand of a collective from a device to the host, and its result back to the device:
- * start-up + bytes · seconds per byte for each copy.
+ * Computes the seconds to copy the operand of a collective from a device to the host, and its result back to the
+ * device: start-up + bytes · seconds per byte for each copy.
  *
  * @param bytes S in docs/algorithms.md: the larger of operand and result.
  */

@@ -21,7 +21,7 @@ export const peakFlops = ({ flopsPerSecond }: ComputeDevice, type: ComputeType):
   flopsPerSecond[type] ?? flopsPerSecond.f32;
 
 /**
- * Compute the shortest possible time for an amount of work on a device: max(flops / peak, bytes / bandwidth).
+ * Computes the shortest possible time for an amount of work on a device: max(flops / peak, bytes / bandwidth).
  *
  * @example
  * ```ts

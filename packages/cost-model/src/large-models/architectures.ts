@@ -72,7 +72,7 @@ export const architectures: readonly ModelShape[] = [
 ];
 
 /**
- * Find a model by name.
+ * Finds a model by name.
  *
  * @throws ArgumentError for an unknown name; the message lists the known names.
  * @example

@@ -7,7 +7,7 @@ import type { ModelShape, TransformerShape } from "./model-shape.ts";
  */
 const most = 1e9;
 
-/** Check a count. @throws ArgumentError unless the value is a whole number from 1 to 10⁹. */
+/** Checks a count. @throws ArgumentError unless the value is an integer from 1 to 10⁹. */
 export const checkCount = (name: string, value: number): void => {
   if (!(Number.isInteger(value) && value >= 1 && value <= most))
     throw new ArgumentError(
@@ -16,7 +16,7 @@ export const checkCount = (name: string, value: number): void => {
 };
 
 /**
- * Check the names of settings.
+ * Checks the names of settings.
  * @throws ArgumentError for an unknown setting, because it would silently have no effect.
  */
 export const checkNames = (what: string, configuration: object, known: readonly string[]): void => {
@@ -25,14 +25,14 @@ export const checkNames = (what: string, configuration: object, known: readonly 
     throw new ArgumentError(`${what} has no setting "${unknown}"; its settings are ${known.join(", ")}`);
 };
 
-/** Check that a value is one of the allowed values. @throws ArgumentError for any other value. */
+/** Checks that a value is one of the allowed values. @throws ArgumentError for any other value. */
 export const checkChoice = (name: string, value: unknown, allowed: readonly unknown[]): void => {
   if (!allowed.includes(value))
     throw new ArgumentError(`${name} is ${String(value)}, but must be one of ${allowed.join(", ")}; change ${name}`);
 };
 
 /**
- * Check the number of tensor-parallel ranks.
+ * Checks the number of tensor-parallel ranks.
  * @throws ArgumentError if this number does not divide the sizes of a layer evenly.
  */
 export const checkTensorParallel = (shape: TransformerShape, tensorParallel: number, ranks: number): void => {
@@ -52,7 +52,7 @@ export const checkTensorParallel = (shape: TransformerShape, tensorParallel: num
     );
 };
 
-/** Check a sequence length. @throws ArgumentError if the length exceeds the model's number of learned positions. */
+/** Checks a sequence length. @throws ArgumentError if the length exceeds the model's number of learned positions. */
 export const checkLength = (shape: TransformerShape, what: string, length: number): void => {
   checkCount(what, length);
   if (shape.positions === "learned" && length > shape.contextLength)
@@ -61,7 +61,7 @@ export const checkLength = (shape: TransformerShape, what: string, length: numbe
     );
 };
 
-/** Check that a residual network has no settings of transformers. @throws ArgumentError if it has such settings. */
+/** Checks that no transformer settings are given for a residual network. @throws ArgumentError if there are any. */
 export const checkImagesOnly = (shape: ModelShape, settings: Readonly<Record<string, unknown>>): void => {
   const given = Object.entries(settings).find(([, value]) => value !== undefined);
   if (given !== undefined)

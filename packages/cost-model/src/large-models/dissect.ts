@@ -128,7 +128,7 @@ const dissectInference = (
 };
 
 /**
- * Estimate time and memory of a large model's training or inference on described hardware, by module and by operator.
+ * Estimates time and memory of a large model's training or inference on described hardware, by module and by operator.
  * The model does not need to fit this machine.
  *
  * @throws ArgumentError for an invalid shape or configuration.

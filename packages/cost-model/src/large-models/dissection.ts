@@ -22,7 +22,7 @@ export interface DissectedModule {
   readonly share: number;
   readonly flops: number;
   readonly bytes: number;
-  /** Limit of the module's slowest operator: arithmetic, memory, or kernel launch. */
+  /** Resource that limits the module's slowest operator: arithmetic, memory, or kernel launch. */
   readonly boundBy: OperatorRow["boundBy"];
   /** Number of parameters on one rank, in all repeats. */
   readonly parameters: number;

@@ -1,6 +1,6 @@
 import { operator, type Operator, type PassSetting, work } from "./operator.ts";
 
-/** Numbers of values that an elementwise operator reads and writes in one pass over its operands. */
+/** Numbers of values read and written, and flops, of an elementwise operator that passes over its operands once. */
 export interface Sweep {
   readonly read: number;
   readonly written: number;

@@ -1,4 +1,4 @@
-/** One part of a model, such as a layer, in a pass with ZeRO-3. */
+/** Times of one part of a model, such as a layer, in a pass with ZeRO-3. */
 export interface GatheredUnit {
   readonly gatherSeconds: number;
   readonly computeSeconds: number;
@@ -7,7 +7,7 @@ export interface GatheredUnit {
 }
 
 /**
- * Compute the seconds of a pass in which the weights are gathered part by part. A part's all-gather starts when the
+ * Computes the seconds of a pass in which the weights are gathered part by part. A part's all-gather starts when the
  * previous part begins to compute, and the reduce-scatter of its gradients starts when the part has finished computing.
  * Collectives run one at a time in the order of their starts, and the pass ends with the last collective or
  * computation.

@@ -80,7 +80,7 @@ const quantizedOf = (weights: WeightType): QuantizedType | undefined =>
   weights === "i8" || weights === "i4" ? weights : undefined;
 
 /**
- * Check a configuration, and fill in its defaults.
+ * Checks a configuration, and fills in its defaults.
  *
  * @throws ArgumentError for settings that contradict other settings, the model or the number of ranks, or that would
  * have no effect.
@@ -130,7 +130,9 @@ export const inferencePlan = (
   };
 };
 
-/** Returns the parameters of one pass of a plan on one rank. */
+/**
+ * Returns the parameters of one pass of an inference configuration on one rank, such as sequence length and data types.
+ */
 export const inferenceSetting = (plan: InferencePlan, length: number, context: number): PassSetting => {
   const quantized = quantizedOf(plan.weights);
   const type: ComputeType = quantized === undefined ? plan.weights : "f16";

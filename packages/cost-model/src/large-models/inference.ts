@@ -82,7 +82,7 @@ const passOf = (
 };
 
 /**
- * Estimate a batch of inference on described hardware: all prompts in one pass, which produces the first output token,
+ * Estimates a batch of inference on described hardware: all prompts in one pass, which produces the first output token,
  * then one pass per further output token. Later passes attend to the cached keys and values. Replicas do not
  * communicate.
  *
@@ -138,7 +138,7 @@ export const estimateInference = (
 };
 
 /**
- * Find the largest batch of a replica that fits into memory.
+ * Finds the largest batch of a replica that fits into memory.
  *
  * @throws ArgumentError for an invalid configuration.
  * @example

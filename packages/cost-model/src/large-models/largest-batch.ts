@@ -18,7 +18,7 @@ export interface LargestBatch {
 const most = 2 ** 30;
 
 /**
- * Find the largest batch whose bytes do not exceed a capacity, by doubling and then bisection. Bytes must not decrease
+ * Finds the largest batch whose bytes do not exceed a capacity, by doubling and then bisection. Bytes must not decrease
  * with the batch.
  *
  * Cost: O(log batch) calls of `bytesOf`.
@@ -44,7 +44,7 @@ export const largestBatch = (bytesOf: (batch: number) => number, capacityBytes: 
 };
 
 /**
- * Find the largest training batch per rank that fits into a device's memory.
+ * Finds the largest training batch per rank that fits into a device's memory.
  *
  * @throws ArgumentError for an invalid configuration.
  * @example

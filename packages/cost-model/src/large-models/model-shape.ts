@@ -82,7 +82,7 @@ const checkTransformer = (shape: TransformerShape): void => {
 };
 
 /**
- * Check a shape.
+ * Checks a shape.
  * @throws ArgumentError for sizes that are not positive whole numbers, or heads that do not divide evenly.
  */
 export const checkShape = (shape: ModelShape): void => {

@@ -10,7 +10,7 @@ export interface OperatorWork extends Work {
 /** One operator of a model, with its work on one rank in one pass over one batch. */
 export interface Operator {
   readonly name: string;
-  /** Operator name that identifies the measured efficiencies. */
+  /** Operator name for the lookup of measured efficiencies, such as `matmul`. */
   readonly operator: string;
   /** Operand type of a matrix product; f32 for other operators. */
   readonly type: ComputeType;
@@ -34,7 +34,7 @@ export interface Operator {
   readonly outputBytes: number;
 }
 
-/** Operators that share one row of a table, such as query, key and value. */
+/** Operators that are reported in one table row, such as the query, key and value projections. */
 export interface Module {
   readonly name: string;
   readonly operators: readonly Operator[];
@@ -118,7 +118,7 @@ export const totalWork = (works: readonly OperatorWork[]): OperatorWork =>
     noWork,
   );
 
-/** Build an operator, with defaults for properties that most operators do not need. */
+/** Builds an operator, with defaults for properties that most operators do not need. */
 export const operator = (
   name: string,
   kind: string,

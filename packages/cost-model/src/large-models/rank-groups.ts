@@ -6,7 +6,9 @@ import { hostsOfGroup } from "../hardware/hosts-of-group.ts";
 import { linksOfGroup } from "../hardware/links-of-group.ts";
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 
-/** Prices of collectives along one mesh axis, by kind of collective. The model of each kind is built on first use. */
+/**
+ * Predicted times of collectives along one mesh axis. The time model of each kind of collective is built on first use.
+ */
 export interface AxisPrices {
   readonly ranks: number;
   readonly modelOf: (kind: CollectiveKind) => CollectiveModel;
@@ -35,11 +37,11 @@ const pricesOf = (group: GroupSelectionOptions): AxisPrices => {
 };
 
 /**
- * Prices collectives in a mesh of ranks. Neighboring ranks form a tensor-parallel group. Ranks with equal indices in
- * their tensor-parallel groups form a data-parallel group. Data-parallel groups on one host send at the same time, and
- * share the host's link.
+ * Builds functions that predict the times of collectives in a mesh of ranks. Neighboring ranks form a tensor-parallel
+ * group. Ranks with equal indices in their tensor-parallel groups form a data-parallel group. Data-parallel groups on
+ * one host send at the same time, and share the host's link.
  *
- * @returns prices for the groups of rank 0, which represent all groups.
+ * @returns predictions for the groups of rank 0, which represent all groups.
  */
 export const axisPrices = (
   { topology, links }: HardwareFile,

@@ -7,7 +7,10 @@ import { precisions } from "./precision.ts";
 import type { AxisPrices } from "./rank-groups.ts";
 import type { TrainingPlan } from "./training-configuration.ts";
 
-/** Collective calls with the same purpose. `calls`, `bytes` and `seconds` are totals per step. */
+/**
+ * Collectives with the same purpose, such as the reduction of gradients. `calls`, `bytes` and `seconds` are totals per
+ * step.
+ */
 export interface CollectiveRow {
   readonly name: string;
   readonly kind: CollectiveKind;
@@ -61,7 +64,8 @@ export const tensorCalls = ({
 });
 
 /**
- * Price the communication between data-parallel ranks in a step.
+ * Predicts the time of the communication between data-parallel ranks in a step. The collectives depend on the ZeRO
+ * stage:
  *
  * - Stage 0: each part's gradients are all-reduced when they are ready, during the rest of the last accumulated batch's
  *   backward pass.

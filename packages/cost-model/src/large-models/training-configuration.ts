@@ -136,7 +136,7 @@ const checkOffload = (offload: Offload): void => {
 };
 
 /**
- * Check a configuration, and fill in its defaults.
+ * Checks a configuration, and fills in its defaults.
  *
  * @throws ArgumentError for settings that contradict other settings, the model or the number of ranks, or that would
  * have no effect.

@@ -24,7 +24,9 @@ export interface TrainingMemory {
  */
 const bucketBytes = 25 * 2 ** 20;
 
-/** Returns the parameters of one training pass of a plan on one rank. */
+/**
+ * Returns the parameters of one pass of a training configuration on one rank, such as sequence length and data types.
+ */
 export const trainingSetting = (plan: TrainingPlan): PassSetting => {
   const { type, activation, weight } = precisions[plan.precision];
   const { batchPerRank: batch, sequenceLength: length, flashAttention, tensorParallel, quantized, adapters } = plan;
@@ -80,7 +82,7 @@ const gatheredBytes = (parts: readonly Part[]): number => {
 };
 
 /**
- * Compute the bytes in a rank's memory. With Adam, mixed precision and d data-parallel ranks, weights, gradients and
+ * Computes the bytes in a rank's memory. With Adam, mixed precision and d data-parallel ranks, weights, gradients and
  * optimizer states take 2 + 2 + 12 bytes per parameter. ZeRO-1 takes 2 + 2 + 12/d, ZeRO-2 2 + (2 + 12)/d, ZeRO-3 16/d.
  * Activations, workspace and buffers are added.
  *

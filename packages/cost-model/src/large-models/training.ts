@@ -86,7 +86,7 @@ const offloadSecondsOf = (
 };
 
 /**
- * Estimate a training step of a model on described hardware: time by operator and collective, memory by category.
+ * Estimates a training step of a model on described hardware: time by operator and collective, memory by category.
  *
  *     step = accumulation · (forward + recomputation + backward) + exposed communication + update
  *

@@ -5,7 +5,10 @@ import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
 import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
 import { planMgWfbpOptimal } from "./mg-wfbp-exact.ts";
 
-/** Whether a bucket ends after each tensor, in ready order; always true for the last tensor. */
+/**
+ * Cuts of a bucket plan, one flag per tensor in ready order: whether a bucket ends after the tensor. Always true for
+ * the last tensor.
+ */
 type Cuts = readonly boolean[];
 
 /** Returns, for each bucket, the index of its first tensor and the index after its last tensor. */
@@ -38,7 +41,7 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
 };
 
 /**
- * Plan buckets for collectives that may run concurrently (ASC-WFBP). Merging saves start-ups, but a second concurrent
+ * Plans buckets for collectives that may run concurrently (ASC-WFBP). Merging saves start-ups, but a second concurrent
  * message uses bandwidth that one message leaves idle, so fewer merges pay off. Three local searches start from
  * `planMgWfbpOptimal`, from one bucket per tensor, and from a single bucket. Each sweep over the tensors adds a cut,
  * removes a cut, or moves a cut by one tensor if `simultaneousTimeline` then ends earlier. A search ends with a sweep

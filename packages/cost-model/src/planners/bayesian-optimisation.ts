@@ -14,7 +14,7 @@ export interface SearchBound {
   readonly scale?: "linear" | "log";
 }
 
-/** Point and value of a completed trial. */
+/** A completed trial: the evaluated point, and the observed value of the function. */
 export interface Observation {
   readonly point: readonly number[];
   /** Observed value of the function to minimize, such as seconds per iteration. */
@@ -26,7 +26,7 @@ export interface SuggestTrialOptions {
   readonly start?: readonly number[];
   /** ξ, minimum improvement, in standard deviations of the observed values. Default: 0.1. */
   readonly exploration?: number;
-  /** Seed of the candidate points, an integer from 0. Default: 0. */
+  /** Seed of the candidate points, a non-negative integer. Default: 0. */
   readonly seed?: number;
 }
 
@@ -127,7 +127,7 @@ const modelOf = (
 };
 
 /**
- * Suggest the next trial of an expensive, noisy function: the point with the largest expected improvement under a
+ * Suggests the next trial of an expensive, noisy function: the point with the largest expected improvement under a
  * Gaussian process fitted to the trials so far,
  *
  *     EI(x) = E max(0, best − ξ − f(x)),   best = smallest posterior mean at the trials
@@ -184,7 +184,7 @@ export const suggestTrial = (
 };
 
 /**
- * Choose the best trial: the trial with the smallest posterior mean. The smallest observed value may be small only
+ * Chooses the best trial: the trial with the smallest posterior mean. The smallest observed value may be small only
  * because of noise.
  *
  * @throws ArgumentError under the conditions of `suggestTrial`, and if there are no trials.

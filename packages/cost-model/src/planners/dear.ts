@@ -33,7 +33,7 @@ export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
 });
 
 /**
- * Fill buckets in the order of the forward pass up to `bucketBytes`; a larger tensor gets a separate bucket. With this
+ * Fills buckets in the order of the forward pass up to `bucketBytes`; a larger tensor gets a separate bucket. With this
  * order, the forward pass needs full buckets first, and the bucket with the remaining tensors last.
  *
  * @returns the plan in ready order, starting with the last bucket of the forward pass.
@@ -67,8 +67,8 @@ export const planDear = (profile: GradientProfile, bucketBytes: number): BucketP
 };
 
 /**
- * Simulate DeAR: each bucket is reduce-scattered during the backward pass; after a barrier, buckets are all-gathered in
- * the order of the forward pass, and each tensor's forward computation waits for its bucket.
+ * Simulates DeAR: each bucket is reduce-scattered during the backward pass; after a barrier, buckets are all-gathered
+ * in the order of the forward pass, and each tensor's forward computation waits for its bucket.
  *
  *     RS_start(k) = max(RS_end(k − 1), ready(k)),   B = max(t_b, RS_end of the last bucket)
  *     AG_start(first) = B,   AG_start(g + 1) = AG_end(g),   FF(g) starts at max(FF_end(g − 1), AG_end(g))

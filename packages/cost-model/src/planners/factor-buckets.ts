@@ -20,8 +20,8 @@ export interface ProfiledFactor {
 const bytesPerElement = 4;
 
 /**
- * Convert factors to a gradient profile for planners and timelines. Times count from the start of the forward pass, not
- * from the start of the backward pass as for gradients.
+ * Converts factors to a gradient profile for planners and timelines. Times count from the start of the forward pass,
+ * not from the start of the backward pass as for gradients.
  *
  * @param factors Factors in the order of computation: A of each layer in the forward pass, G in the backward pass, last
  * layer first.
@@ -46,7 +46,7 @@ export interface FactorBuckets {
 }
 
 /**
- * Merge factors so that their exchange ends as early as possible if each bucket contains consecutive factors. Factors
+ * Merges factors so that their exchange ends as early as possible if each bucket contains consecutive factors. Factors
  * of the forward pass and of the backward pass form one sequence, which is planned like gradients by
  * `planMgWfbpOptimal`.
  *

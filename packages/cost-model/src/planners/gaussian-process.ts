@@ -33,7 +33,7 @@ const penalty = (length: number, noise: number): number =>
   Math.log(length / 0.3) ** 2 / 2 + Math.log(noise / 1e-2) ** 2 / 50;
 
 /**
- * Fit a Gaussian process with a Matérn 5/2 kernel that has the same length scale in all dimensions. A small grid of
+ * Fits a Gaussian process with a Matérn 5/2 kernel that has the same length scale in all dimensions. A small grid of
  * length scales and noise fractions is searched for the largest marginal likelihood times prior; the variance follows
  * in closed form.
  *

@@ -34,7 +34,7 @@ export interface TensorDensity {
 }
 
 /**
- * Choose a density ρ for each gradient such that the backward computation of the next gradient hides its exchange
+ * Chooses a density ρ for each gradient such that the backward computation of the next gradient hides its exchange
  * (LAGS-SGD): the largest
  *
  *     ρ ≤ 1  with  t_select + T_all-gather(P · 8 · ρn) ≤ t_b(next),   otherwise ρ_min

@@ -10,7 +10,7 @@ interface Message {
 }
 
 /**
- * Merge gradients so that the last all-reduce ends as early as possible if each bucket contains consecutive tensors.
+ * Merges gradients so that the last all-reduce ends as early as possible if each bucket contains consecutive tensors.
  * With tensors 1 … L in ready order and their cumulative bytes S:
  *
  *     E(0) = 0,   E(j) = min over i < j of max(E(i), ready(j)) + T(S(j) − S(i))

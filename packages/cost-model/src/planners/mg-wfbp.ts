@@ -4,7 +4,7 @@ import { collectiveSeconds, type LinearCollectiveModel } from "../collective-mod
 import { type MergeOptions, oneMergeClass } from "./merge-class.ts";
 
 /**
- * Merge gradients greedily in ready order (MG-WFBP). Merging two messages saves one start-up: T(M₁) + T(M₂) − T(M₁ +
+ * Merges gradients greedily in ready order (MG-WFBP). Merging two messages saves one start-up: T(M₁) + T(M₂) − T(M₁ +
  * M₂) = a. So the next tensor is added to the bucket unless waiting for this tensor costs at least one start-up:
  *
  *     start = max(end of the previous bucket, ready(l)),   merge l + 1 if ready(l + 1) − start < a

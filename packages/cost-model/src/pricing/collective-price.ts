@@ -25,20 +25,20 @@ export interface CollectivePrice {
 }
 
 /**
- * Function that returns the price of a collective in one group. `bytes` is S in docs/algorithms.md: the larger of
- * operand and result.
+ * Function that predicts the time of a collective in one group: its price. `bytes` is S in docs/algorithms.md: the
+ * larger of operand and result.
  *
- * @param isRagged Whether the number of rows is known only at run time. If true, the price assumes the maximum number
- * of rows. Default: false.
+ * @param isRagged Whether the number of rows is known only at run time. If true, the prediction assumes the maximum
+ * number of rows. Default: false.
  */
 export type CollectivePricer = (kind: CollectiveKind, bytes: number, isRagged?: boolean) => CollectivePrice;
 
 /**
- * Build a pricer for the collectives of a group. It prices each collective with the algorithm that the collectives
- * package would choose, along the busiest path of its schedule in the α–β–γ model. The time of sums, except the part
- * hidden by messages, is included in the transfer of the last phase. If values must be read back from a device first,
- * the start-up of the first phase includes reading, and the start-up of the last phase includes writing back. During
- * these copies other ranks may send, but the next collective of this rank must wait.
+ * Builds a pricer: a function that predicts the times of a group's collectives. Each prediction uses the algorithm that
+ * the collectives package would choose, and follows the busiest path of its schedule in the α–β–γ model. The time of
+ * sums, except the part hidden by messages, is included in the transfer of the last phase. If values must be read back
+ * from a device first, the start-up of the first phase includes reading, and the start-up of the last phase includes
+ * writing back. During these copies other ranks may send, but the next collective of this rank must wait.
  *
  * @param readBack Times of transfers between the device's memory and the host that sends messages. Default: collectives
  * access the device's memory directly.
@@ -108,7 +108,7 @@ const withoutReadBack = (group: GroupSelectionOptions): CollectivePricer => {
 };
 
 /**
- * Build the pricers of several groups, by mesh axis.
+ * Builds the collective pricers of several groups, by mesh axis.
  *
  * @example
  * ```ts

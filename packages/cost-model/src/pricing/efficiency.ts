@@ -31,7 +31,7 @@ const nearest = 4;
 export type EfficiencyLookup = (operator: string, work: Work) => Efficiency;
 
 /**
- * Build a function that looks up efficiencies of a device. The function returns the measured value at the requested
+ * Builds a function that looks up efficiencies of a device. The function returns the measured value at the requested
  * size. If there is none, it interpolates between nearby sizes on a logarithmic scale, weighted by 1 / distance² in
  * doublings of flops and bytes. If there are no nearby sizes, it returns the device's assumed efficiency.
  *

@@ -12,7 +12,7 @@ export interface ExchangeSteps {
   readonly decode: readonly number[];
 }
 
-/** Matches the scope of the exchange of bucket i in traced jobs. */
+/** Matches the scope that traced jobs use for the exchange of a bucket, with the bucket's number. */
 const exchangeScope = /^exchange-(\d+)(?:\/|$)/;
 
 /**
@@ -72,7 +72,7 @@ export const exchangeSteps = (program: StepProgram): ReadonlyMap<number, Exchang
     }),
   );
 
-/** Check a grouping of buckets. @throws ArgumentError for groups that do not contain every bucket exactly once. */
+/** Checks that groups contain every bucket exactly once. @throws ArgumentError if not. */
 export const checkGroups = (groups: readonly (readonly number[])[], buckets: Iterable<number>): void => {
   const [known, named] = [new Set(buckets), groups.flat()];
   if (named.length === known.size && new Set(named).size === named.length && named.every((bucket) => known.has(bucket)))

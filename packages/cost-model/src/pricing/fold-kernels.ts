@@ -16,7 +16,7 @@ const mergeKernels = (a: KernelStep, b: KernelStep): KernelStep => ({
 });
 
 /**
- * Merge consecutive kernels into one step, except the kernels of exchanges, which planners may move. The number of
+ * Merges consecutive kernels into one step, except the kernels of exchanges, which planners may move. The number of
  * simulated events is then proportional to the number of messages, so that comparing many exchanges is fast. Times do
  * not change, except for rounding.
  *

@@ -14,11 +14,12 @@ export interface KernelPrice extends Work {
   readonly basis: Basis;
 }
 
-/** Function that returns the price of an operator's work on one device. */
+/** Function that predicts the time of an operator's work on one device: its price. */
 export type KernelPricer = (operator: string, work: Work, type?: ComputeType) => KernelPrice;
 
 /**
- * Build a pricer for kernels on a device: launch + roofline / efficiency. Default type: f32.
+ * Builds a pricer for kernels on a device: a function that predicts launch + roofline / efficiency, in seconds. Default
+ * operand type: f32.
  *
  * @example
  * ```ts
@@ -49,7 +50,10 @@ export const kernelPricer = (device: ComputeDevice): KernelPricer => {
  */
 const computeTypes: { readonly [dtype in DType]?: ComputeType } = { f16: "f16", bf16: "bf16" };
 
-/** Returns the operand type of a node's products, from the node's first operand. */
+/**
+ * Returns the operand type of a node's matrix products, derived from the data type of the node's first operand. Data
+ * types that are not narrower than f32 count as f32.
+ */
 export const computeTypeOf = (graph: Graph, node: Node): ComputeType => {
   const [operand] = node.inputs;
   return (operand && computeTypes[specOf(graph, operand).dtype]) ?? "f32";

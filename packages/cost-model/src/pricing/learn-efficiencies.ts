@@ -12,8 +12,8 @@ export interface KernelSample extends Work {
 }
 
 /**
- * Returns log2 of an amount in half doublings, rounded. Amounts with equal results count as the same size, as in the
- * efficiency lookup.
+ * Returns the size of an amount in half doublings, rounded: 2 · log2 of the amount. Amounts with equal results count as
+ * the same size, as in the efficiency lookup.
  */
 const halfDoublings = (amount: number): number => Math.round(2 * Math.log2(Math.max(1, amount)));
 
@@ -24,7 +24,7 @@ const halfDoublings = (amount: number): number => Math.round(2 * Math.log2(Math.
 const minWorkingShare = 0.1;
 
 /**
- * Learn the efficiency of each operator on a device from measured kernels. Samples of one operator and one size become
+ * Learns the efficiency of each operator on a device from measured kernels. Samples of one operator and one size become
  * one row: the geometric mean of roofline / (seconds − launch), and half of its 95 % confidence interval. The interval
  * follows from the standard deviation of the logarithms and a normal distribution, so it is accurate only for many
  * samples.

@@ -11,12 +11,12 @@ export interface FreeWait {
 /** A step of a program under construction, in which a wait refers to its start as an object. */
 export type FreeStep = KernelStep | StartStep | FreeWait;
 
-/** Convert the steps of a program to steps whose waits refer to their starts as objects. */
+/** Converts the steps of a program to steps whose waits refer to their starts as objects. */
 export const freeSteps = (program: StepProgram): FreeStep[] =>
   program.map((step) => (step.kind === "wait" ? { kind: "wait", step, of: program[step.start] as StartStep } : step));
 
 /**
- * Convert steps to a program, in which waits refer to their starts by index.
+ * Converts steps to a program, in which waits refer to their starts by index.
  * @throws InvariantError for a wait before its start.
  */
 export const linkedSteps = (steps: readonly FreeStep[]): StepProgram => {

@@ -12,8 +12,8 @@ export interface Overlap {
 }
 
 /**
- * Returns the collectives of a step with kernels between their start and their wait. Other collectives and the
- * computation do not slow down each other. Cost: O(steps).
+ * Returns the collectives of a step with kernels between their start and their wait. Only these collectives and the
+ * computation slow each other down. Cost: O(steps).
  */
 export const overlapsOf = (program: StepProgram): Overlap[] => {
   let computed = 0;

@@ -5,7 +5,7 @@ import { type KernelPricer, kernelPricer } from "./kernel-price.ts";
 import { type FreeStep, freeSteps } from "./linked-steps.ts";
 import { type KernelStep, type PreparedGraph, type StepHardware, stepProgram } from "./step-program.ts";
 
-/** Steps that exchange the gradients of one bucket, priced without the other buckets. */
+/** Steps that exchange the gradients of one bucket, with their predicted times, independent of other buckets. */
 export interface PricedExchange {
   /**
    * Rounds of messages. Each round contains waits and kernels, then the starts of one or more messages. The first round
@@ -19,8 +19,8 @@ export interface PricedExchange {
 }
 
 /**
- * Returns a kernel's step without the work of adding the mean to another tensor; undefined if the kernel does nothing
- * else.
+ * Returns a kernel's step with a predicted time that excludes the addition of the mean to another tensor. Undefined if
+ * the kernel does nothing else.
  */
 const withoutAddition = (step: KernelStep, elements: number, price: KernelPricer): KernelStep | undefined => {
   const adding: Work = { flops: elements, bytes: 12 * elements };
@@ -32,11 +32,11 @@ const withoutAddition = (step: KernelStep, elements: number, price: KernelPricer
 };
 
 /**
- * Price the exchange of one bucket that is traced separately.
+ * Predicts the times of the exchange of one bucket from a graph that contains only this exchange.
  *
  * @param prepared Graph whose first output is another tensor plus the mean gradient, f32. The addition represents the
- * kernel that reads the mean in a real step, because backends fuse the exchange with this kernel if possible. The price
- * does not include the addition.
+ * kernel that reads the mean in a real step, because backends fuse the exchange with this kernel if possible. The
+ * predicted times do not include the addition.
  * @throws InvariantError for a graph without messages.
  */
 export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware): PricedExchange => {
@@ -62,7 +62,9 @@ export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware):
   return { rounds, independent: rest.slice(0, firstWait), after: rest.slice(firstWait) };
 };
 
-/** Copy an exchange for use with another bucket. The copy has new starts, and its names contain the bucket's number. */
+/**
+ * Copies an exchange for use with another bucket. The copy has new starts, and its names contain the bucket's number.
+ */
 export const exchangeOfBucket = (
   { rounds, independent, after }: PricedExchange,
   bucket: number,

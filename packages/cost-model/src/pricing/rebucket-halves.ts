@@ -24,7 +24,7 @@ interface Halves {
 }
 
 /**
- * Find the halves of a bucket's exchange.
+ * Finds the halves of a bucket's exchange.
  * @throws ArgumentError unless the bucket has one message at the start of the step and one message later in the step.
  */
 const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly number[]): Halves => {
@@ -63,7 +63,9 @@ const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly numb
   };
 };
 
-/** New grouping of the buckets of a priced step in which gradients are exchanged in halves. */
+/**
+ * New grouping of the buckets of a step in which gradients are exchanged in halves. The step contains predicted times.
+ */
 export interface HalvesRebucketing {
   /**
    * Groups of bucket numbers of the program. The buckets of a group are exchanged together; each bucket is in one
@@ -71,14 +73,14 @@ export interface HalvesRebucketing {
    */
   readonly groups: readonly (readonly number[])[];
   readonly priceKernel: KernelPricer;
-  /** Pricers of collectives, by axis. */
+  /** Functions that predict the times of collectives, by mesh axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
 /**
- * Convert a priced step like `rebucket`, for gradients exchanged in halves (DeAR): each group is reduce-scattered when
- * its last gradient is ready, and all-gathered at the start of the next step. All-gathers are ordered by the forward
- * pass's first use of a tensor of the group.
+ * Regroups the exchanges of a step with predicted times, like `rebucket`, for gradients exchanged in halves (DeAR):
+ * each group is reduce-scattered when its last gradient is ready, and all-gathered at the start of the next step.
+ * All-gathers are ordered by the forward pass's first use of a tensor of the group.
  *
  * Not modeled: a group is padded once instead of once per tensor, a difference of fewer than P elements per tensor.
  *
@@ -105,7 +107,7 @@ export const rebucketHalves = (
       priceKernel,
     );
   /**
-   * Replaces the halves of several buckets by one merged half.
+   * Inserts one merged half (reduce-scatter or all-gather) in place of the same halves of several buckets.
    * @param startAt Function that returns the index of the merged message, given the indices of the messages to merge.
    */
   const insertHalf = (halves: readonly Half[], startAt: (...indices: number[]) => number): void => {

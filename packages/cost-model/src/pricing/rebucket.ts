@@ -6,7 +6,7 @@ import { type FreeStep, freeSteps, linkedSteps } from "./linked-steps.ts";
 import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-program.ts";
 
 /**
- * Merge kernels that do the same work on different parts of a tensor. The merged kernel has their total work, and one
+ * Merges kernels that do the same work on different parts of a tensor. The merged kernel has their total work, and one
  * launch.
  */
 const mergedKernel = (kernels: readonly KernelStep[], price: KernelPricer): KernelStep => {
@@ -22,7 +22,7 @@ const mergedKernel = (kernels: readonly KernelStep[], price: KernelPricer): Kern
 };
 
 /**
- * Merge the k-th kernels of several lists into one kernel, for each k. Shorter lists have no k-th kernel for large k.
+ * Merges the k-th kernels of several lists into one kernel, for each k. Shorter lists have no k-th kernel for large k.
  */
 export const mergeByIndex = (lists: readonly (readonly KernelStep[])[], price: KernelPricer): KernelStep[] => {
   const longest = Math.max(0, ...lists.map((list) => list.length));
@@ -34,7 +34,7 @@ export const mergeByIndex = (lists: readonly (readonly KernelStep[])[], price: K
   );
 };
 
-/** New grouping of the gradient buckets of a priced step. */
+/** New grouping of the gradient buckets of a step with predicted times. */
 export interface Rebucketing {
   /**
    * Groups of bucket numbers of the program. The buckets of a group are exchanged together; each bucket is in one
@@ -46,16 +46,16 @@ export interface Rebucketing {
   /** Priorities of the groups' messages. Default: the priorities in the program. */
   readonly priorities?: readonly number[] | undefined;
   readonly priceKernel: KernelPricer;
-  /** Pricers of collectives, by axis. */
+  /** Functions that predict the times of collectives, by mesh axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
 /**
- * Convert a step that exchanges each tensor separately during computation into a step that exchanges groups of tensors.
- * Each group is packed and sent when its last gradient is ready. The step waits for the group when its first result is
- * needed. The kernels of a group are priced as one kernel with their total work. Without overlap, messages follow one
- * another after all gradients are ready, and the step waits for every collective other than an exchange directly after
- * its start.
+ * Converts a step that exchanges each tensor separately during computation into a step that exchanges groups of
+ * tensors. Each group is packed and sent when its last gradient is ready. The step waits for the group when its first
+ * result is needed. The kernels of a group are priced as one kernel with their total work. Without overlap, messages
+ * follow one another after all gradients are ready, and the step waits for every collective other than an exchange
+ * directly after its start.
  *
  * Not modeled: copies into a bucket, which backends avoid by storing gradients contiguously.
  *
@@ -75,7 +75,7 @@ export const rebucket = (
   const removed = new Set(
     [...exchanges.values()].flatMap(({ encode, start, wait, decode }) => [...encode, start, wait, ...decode]),
   );
-  /** Steps to insert at an index: before the step with this index, or instead of this step if it is removed. */
+  /** Steps to insert, by program index: before the step with this index, or instead of this step if it is removed. */
   const inserted = new Map<number, FreeStep[]>();
   const insert = (index: number, added: readonly FreeStep[]): void => {
     const existing = inserted.get(index);

@@ -2,11 +2,11 @@ import type { CollectivePricer } from "./collective-price.ts";
 import type { StepProgram } from "./step-program.ts";
 
 /**
- * Price the collectives of a step again for another number of ranks or other links. The prices of kernels do not
- * change. So the result is valid only if a rank's computation does not depend on the group, as for a dense exchange
- * with the same batch per rank.
+ * Predicts the times of a step's collectives again, for another number of ranks or other links. The predicted times of
+ * kernels do not change. So the result is valid only if a rank's computation does not depend on the group, as for a
+ * dense exchange with the same batch per rank.
  *
- * @param collectives Pricers of collectives, by axis; must contain all axes of the step.
+ * @param collectives Functions that predict the times of collectives, by mesh axis; must contain all axes of the step.
  * @example
  * ```ts
  * import { optimize } from "@skein/tensor-core/backend";

@@ -57,20 +57,22 @@ export interface WaitStep extends StepBase {
  */
 export const isStart = (step: StepProgram[number]): step is StartStep => step.kind === "start";
 
-/** Steps of a rank in one training step, in the order in which a backend runs the graph, each with its price. */
+/**
+ * Steps of a rank in one training step, each with its predicted time, in the order in which a backend runs the graph.
+ */
 export type StepProgram = readonly (KernelStep | StartStep | WaitStep)[];
 
-/** A graph after a backend's passes, with the set of nodes that cost nothing. */
+/** A graph after a backend's graph passes, with the set of nodes that cost nothing. */
 export interface PreparedGraph {
   readonly graph: Graph;
   /** Ids of nodes that need no computation and no copy: `MemoryPlan.settled`. */
   readonly settled: ReadonlySet<number>;
 }
 
-/** Hardware for which a step is priced. */
+/** Hardware for which the time of a step is predicted. */
 export interface StepHardware {
   readonly device: ComputeDevice;
-  /** Pricers of collectives, by mesh axis. */
+  /** Functions that predict the times of collectives, by mesh axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
@@ -87,8 +89,9 @@ export const isKernel = ({ settled }: PreparedGraph, node: Node): boolean =>
   roleOf(node) === undefined && !settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0);
 
 /**
- * Price a prepared graph node by node, in its order. Views that the memory plan resolves are left out. The bytes of a
- * fused node are counted only once. Collectives are priced with the algorithms that a run would choose.
+ * Predicts the time of each node of a prepared graph, in the order of the graph. Views that the memory plan resolves
+ * are left out. The bytes of a fused node are counted only once. Times of collectives are predicted for the algorithms
+ * that a run would choose.
  *
  * @throws InvariantError for an axis without links, or a wait without a start.
  * @example

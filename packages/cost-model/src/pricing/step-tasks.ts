@@ -43,9 +43,9 @@ const delayed = (phases: readonly CollectivePhase[], seconds: number): readonly 
 };
 
 /**
- * Convert a priced step to tasks of the simulator. Kernels run one after another on the compute stream, as in backends.
- * A collective starts after the kernels that precede it in the program, and the compute stream stops at the
- * collective's wait until the collective ends.
+ * Converts a step with predicted times to tasks of the simulator. Kernels run one after another on the compute stream,
+ * as in backends. A collective starts after the kernels that precede it in the program, and the compute stream stops at
+ * the collective's wait until the collective ends.
  *
  * @param overheads Extra costs: per step (added at its end), per collective (added at its start and on the network),
  * and per byte (added to concurrent kernels). Default: no extra costs.

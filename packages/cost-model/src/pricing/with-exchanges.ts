@@ -4,7 +4,7 @@ import { moveWaitsToStarts } from "./rebucket.ts";
 import { exchangeOfBucket, type PricedExchange } from "./priced-exchange.ts";
 import type { StepProgram } from "./step-program.ts";
 
-/** Buckets of a program that are exchanged together, with the priced steps of this exchange. */
+/** Buckets of a program that are exchanged together, with the steps of this exchange and their predicted times. */
 export interface GroupExchange {
   readonly buckets: readonly number[];
   readonly exchange: PricedExchange;
@@ -13,7 +13,7 @@ export interface GroupExchange {
 }
 
 /**
- * Convert a step that exchanges each gradient separately, dense and during computation, into a step that exchanges
+ * Converts a step that exchanges each gradient separately, dense and during computation, into a step that exchanges
  * groups of gradients as given. A group's first messages are sent when its last gradient is ready. Further messages are
  * sent, and kernels that do not depend on messages run, after all gradients are ready. The step waits for a group when
  * its first result is needed. Without overlap, exchanges follow one another after all gradients are ready.

@@ -5,7 +5,7 @@ import { type PartitionPlan, priorityTimeline } from "./priority-timeline.ts";
 import { kibibytes } from "../units.ts";
 
 /**
- * Divide every gradient into partitions of `partitionBytes`; the last partition of a tensor may be smaller. Tensors
+ * Divides every gradient into partitions of `partitionBytes`; the last partition of a tensor may be smaller. Tensors
  * that the next forward pass needs first have the highest priority.
  *
  * @param partitionBytes Size of a partition; must be a multiple of the element size, so that no element is divided.
@@ -34,7 +34,7 @@ export interface ByteSchedulerOptions {
 }
 
 /**
- * Choose the size of gradient partitions with priorities (ByteScheduler): the size with the shortest iteration in
+ * Chooses the size of gradient partitions with priorities (ByteScheduler): the size with the shortest iteration in
  * `priorityTimeline`, or the largest such size. With small partitions, urgent gradients, which the forward pass needs
  * first, wait less for other gradients, but each partition costs a start-up.
  *

@@ -14,7 +14,7 @@ export interface Partition {
 /** Partitions of gradients with priorities. Plain data; all ranks must use the same plan. */
 export type PartitionPlan = readonly Partition[];
 
-/** Check that the partitions of each tensor add up to the tensor's bytes. @throws ArgumentError for other sums. */
+/** Checks that the partitions of each tensor add up to the tensor's bytes. @throws ArgumentError for other sums. */
 const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): void => {
   const remaining = new Map(tensors.map(({ path, bytes }) => [path, bytes]));
   for (const { path, bytes } of plan) {
@@ -34,7 +34,7 @@ const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): voi
 };
 
 /**
- * Simulate partitions with priorities. The network sends one partition at a time, without preemption. The next
+ * Simulates partitions with priorities. The network sends one partition at a time, without preemption. The next
  * partition is the ready partition with the smallest priority number. There is no barrier: the forward pass begins when
  * the backward pass ends, and each tensor's forward computation waits only for the partitions of this tensor.
  *

@@ -13,7 +13,7 @@ const checkSeconds = (rank: number, label: string, figures: { readonly [name: st
 };
 
 /**
- * Check that tasks depend only on earlier tasks, and that a wait precedes every use of a collective's result. @throws
+ * Checks that tasks depend only on earlier tasks, and that a wait precedes every use of a collective's result. @throws
  * ArgumentError for other dependencies.
  */
 const checkProgram = (program: Program, rank: number): void => {
@@ -112,7 +112,7 @@ const checkGroup = (
 };
 
 /**
- * Check that a world can be simulated. Cost: O(tasks of distinct program objects + ranks).
+ * Checks that a world can be simulated. Cost: O(tasks of distinct program objects + ranks).
  *
  * @throws ArgumentError for an invalid value, a task that depends on a later task, or collectives that differ between
  * the members of a group.

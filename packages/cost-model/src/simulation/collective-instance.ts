@@ -23,10 +23,12 @@ export interface CollectiveInstance extends Flow<number> {
    * depends on.
    */
   missing: number;
-  /** Time of the latest event that `missing` no longer counts, in seconds. */
+  /** Time in seconds of the latest event so far of those that `missing` counted. */
   readySeconds: number;
   isReady: boolean;
-  /** Whether all earlier collectives in the group's lane allow this collective to begin. */
+  /**
+   * Whether all earlier collectives in the group's lane, which have the same priority, allow this collective to begin.
+   */
   hasTurn: boolean;
   /** Number of members whose stream is still busy with earlier phases, by phase. */
   readonly numBusy: number[];

@@ -5,7 +5,7 @@ import type { WorldRun } from "./world-run.ts";
 const nameOf = ({ task, group, step, ordinal }: CollectiveInstance): string =>
   `"${task.name}" (collective ${ordinal + 1} along axis "${group.axis}" of ranks ${group.ranks.slice(0, 8).join(", ")}${group.ranks.length > 8 ? ", …" : ""} in step ${step})`;
 
-/** Find an earlier collective that blocks a collective. Returns it with an explanation for the error message. */
+/** Finds an earlier collective that blocks a collective. Returns it with an explanation for the error message. */
 const blockerOf = (
   run: WorldRun,
   instance: CollectiveInstance,
@@ -53,7 +53,7 @@ const blockerOf = (
   return by && { by, why: `${nameOf(instance)}, which in its group must follow ` };
 };
 
-/** Create the one-line error for a deadlock, which lists the cycle of ranks and collectives. */
+/** Creates the one-line error for a deadlock, which lists the cycle of ranks and collectives. */
 export const deadlockError = (run: WorldRun): ArgumentError => {
   const path: { readonly instance: CollectiveInstance; readonly why: string }[] = [];
   let instance = run.instances.find(({ endSeconds }) => endSeconds === undefined);

@@ -40,7 +40,7 @@ export class EventQueue<T, E> {
   }
 
   /**
-   * Remove the earliest event.
+   * Removes the earliest event.
    * @returns the event; undefined if the queue is empty.
    */
   pop(): E | undefined {

@@ -21,7 +21,7 @@ export interface JitterOptions {
   readonly stragglers?: { readonly share: number; readonly factor: number } | undefined;
 }
 
-/** Functions that return random factors for times, drawn from rank, step and task only. */
+/** Functions that return random factors for times. A factor depends only on seed, rank, step and task. */
 export interface Jitter {
   readonly computeFactor: (rank: number, step: number, task: number) => number;
   readonly communicationFactor: (rank: number, step: number, task: number) => number;
@@ -37,7 +37,7 @@ const purposes = { computation: 0, communication: 1, stragglers: 2, steps: 3 } a
 const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
 
 /**
- * Build a source of random variation. Factors are log-normal with mean 1: exp(σz − σ²/2) with σ² = ln(1 + c²),
+ * Builds a source of random variation. Factors are log-normal with mean 1: exp(σz − σ²/2) with σ² = ln(1 + c²),
  * coefficient of variation c and standard normal z. Like measured times, log-normal factors are never negative and have
  * a longer tail towards large values.
  *

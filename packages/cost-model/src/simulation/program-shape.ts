@@ -24,7 +24,7 @@ export interface ProgramShape {
   readonly queueOf: readonly (readonly number[])[];
 }
 
-/** Find the collectives of a program and their queues. Cost: O(tasks). */
+/** Finds the collectives of a program and their queues. Cost: O(tasks). */
 export const programShape = (program: Program): ProgramShape => {
   const tasks: number[] = [];
   const numbers = new Int32Array(program.length).fill(-1);

@@ -1,14 +1,14 @@
 import { programNumbers } from "./same-program.ts";
 import type { SimulatedWorld } from "./task.ts";
 
-/** Class of ranks that behave identically at identical times. One rank represents the class in the simulation. */
+/** Class of ranks whose simulated times are always equal. One rank represents the class in the simulation. */
 export interface RankClass {
   readonly rank: number;
   /** Class index of the rank's group, by axis. */
   readonly groupOf: ReadonlyMap<string, number>;
 }
 
-/** Class of groups that behave identically at identical times. */
+/** Class of groups whose simulated times are always equal. */
 export interface GroupClass {
   readonly axis: string;
   /** Ranks of the representative group. */
@@ -32,7 +32,7 @@ export interface WorldClasses {
   readonly numHosts: number;
 }
 
-/** Replace keys by numbers in the order of their first occurrence; equal keys get equal numbers. */
+/** Replaces keys by numbers in the order of their first occurrence; equal keys get equal numbers. */
 const numbered = (keys: readonly string[]): number[] => {
   const numbers = new Map<string, number>();
   return keys.map((key) => {
@@ -50,7 +50,7 @@ const maxRounds = 16;
 
 const countOf = (colors: readonly number[]): number => new Set(colors).size;
 
-/** Returns the counts of all colors as text, in the order of the colors. */
+/** Returns as text how often each color (number of a rank class) occurs, in ascending order of the colors. */
 const tally = (colors: Iterable<number>): string => {
   const counts = new Map<number, number>();
   for (const color of colors) counts.set(color, (counts.get(color) ?? 0) + 1);
@@ -61,7 +61,7 @@ const tally = (colors: Iterable<number>): string => {
 };
 
 /**
- * Find ranks that must behave identically at identical times, by refining classes until they are stable. Ranks in one
+ * Finds classes of ranks whose simulated times must be equal, by refining classes until they are stable. Ranks in one
  * class have equal programs and equal `marks`. Along each axis, their groups have the same number of ranks per class.
  * Their hosts have the same number of ranks and groups per class.
  *

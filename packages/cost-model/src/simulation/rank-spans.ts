@@ -52,8 +52,8 @@ const spansOf = (program: Program, rankClass: number, run: WorldRun, steps: numb
 };
 
 /**
- * Build each rank's spans from the times of its class and the names in its own program, in program order. Cost: O(tasks
- * of distinct programs).
+ * Builds each rank's spans from the times of its class and the names in its own program, in program order. Cost:
+ * O(tasks of distinct programs).
  */
 export const spansOfRank = (
   programs: readonly Program[],

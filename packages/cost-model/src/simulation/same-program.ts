@@ -40,7 +40,7 @@ const hashOf = (program: Program): number => {
 };
 
 /**
- * Number programs such that two programs have the same number if and only if their times are equal: the programs are
+ * Numbers programs such that two programs have the same number if and only if their times are equal: the programs are
  * the same object, or their tasks differ only in names and span arguments.
  *
  * Cost: O(tasks of distinct objects), provided that different programs have different hashes.

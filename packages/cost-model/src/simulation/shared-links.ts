@@ -4,7 +4,7 @@ import type { TimeArithmetic } from "./time-arithmetic.ts";
 export interface Flow<T> {
   /** Links of the flow, each with the number of identical flows on this link that the flow represents. */
   links: readonly { readonly link: number; readonly flows: number }[];
-  /** Remaining transfer time at time `since`, if there were no contention. */
+  /** Remaining transfer time at time `since`, assuming no contention. */
   remaining: T;
   since: T;
   /** Current slowdown by contention, as a factor; 0 if not known yet. */
@@ -27,7 +27,7 @@ export class SharedLinks<T, F extends Flow<T>> {
   private readonly started = new Set<F>();
 
   /**
-   * Create links.
+   * Creates links.
    * @param slowdownOf Function that returns the factor by which k concurrent flows are slowed; 1 for a single flow.
    */
   constructor(numLinks: number, slowdownOf: (flows: number) => number, time: TimeArithmetic<T>) {
@@ -64,8 +64,9 @@ export class SharedLinks<T, F extends Flow<T>> {
   }
 
   /**
-   * Schedule the ends of flows whose slowdown has changed. Called once per time, after all events of this time. If one
-   * flow ends and another flow begins at this time, other flows then keep their exact ends, without rounding errors.
+   * Schedules the ends of flows whose slowdown has changed. Called once per simulated time, after all events of this
+   * time. If one flow ends and another flow begins at this time, other flows then keep their exact ends, without
+   * rounding errors.
    */
   settle(now: T, scheduleEnd: (flow: F, endsAt: T) => void): void {
     if (this.changed.length === 0 && this.started.size === 0) return;

@@ -22,7 +22,7 @@ export interface MessageCosts<T> {
   readonly reducePerByte: T;
 }
 
-/** Size of a collective over all ranks, including the element size in bytes. */
+/** Parameters of a collective's schedule that are equal on all ranks, and the element size in bytes. */
 export interface SimulatedCollectiveSize extends Omit<ScheduleParameters, "rank" | "to" | "from"> {
   readonly bytesPerElement: number;
 }
@@ -83,7 +83,7 @@ const roundsOf = <T>(
   });
 
 /**
- * Simulate the schedules of all ranks of one collective, message by message.
+ * Simulates the schedules of all ranks of one collective, message by message.
  *
  * A message begins when its sender and its receiver have both reached its round, the sender has sent its earlier
  * messages, and the receiver receives no other message. A message takes α + β · bytes. A rank can send one message and
@@ -234,7 +234,7 @@ export const simulateScheduleIn = <T>(
 };
 
 /**
- * Simulate like `simulateScheduleIn`, with times in seconds as plain numbers and costs of measured links.
+ * Simulates like `simulateScheduleIn`, with times in seconds as plain numbers and costs of measured links.
  * @example
  * ```ts
  * import { ethernetLinks } from "@skein/collectives";

@@ -72,7 +72,7 @@ const checkCount = (name: string, value: number): void => {
 };
 
 /**
- * Simulate training steps of many ranks.
+ * Simulates training steps of many ranks.
  *
  * A rank computes one task at a time, in the order of its program. A collective begins when all members have started
  * it, and all earlier collectives of its members on the same stream and lane are done. The collectives of a group and

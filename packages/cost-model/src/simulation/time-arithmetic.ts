@@ -6,10 +6,10 @@ export interface TimeArithmetic<T> {
   readonly zero: T;
   readonly add: (a: T, b: T) => T;
   readonly subtract: (a: T, b: T) => T;
-  /** Multiply a time by a count or a slowdown. */
+  /** Multiplies a time by a count or a slowdown. */
   readonly times: (a: T, factor: number) => T;
   readonly over: (a: T, divisor: number) => T;
-  /** Compare two times; negative if a is before b. */
+  /** Compares two times; negative if a is before b. */
   readonly compare: (a: T, b: T) => number;
 }
 

@@ -23,7 +23,7 @@ export interface RankRun {
   readonly rank: number;
   readonly program: Program;
   readonly shape: ProgramShape;
-  /** Instance index of each collective within a step, by collective of the program. */
+  /** Index of each collective's instance within a step, by the collective's index in the program. */
   readonly instanceIndices: Int32Array;
   step: number;
   /** Index of the next task to run. */
@@ -138,7 +138,7 @@ export class WorldRun {
   }
 
   /**
-   * Run the simulation to its end.
+   * Runs the simulation to its end.
    * @returns whether all tasks are done; false means a deadlock.
    */
   run(): boolean {
@@ -256,7 +256,7 @@ export class WorldRun {
     if (--instance.numBusy[phase]! === 0) this.tryBegin(instance);
   }
 
-  /** Begin the next phase of a collective if nothing blocks the phase. */
+  /** Begins the next phase of a collective if nothing blocks the phase. */
   private tryBegin(instance: CollectiveInstance): void {
     const { phases, donePhases, task, group, groupClass } = instance;
     if (!instance.isReady || !instance.hasTurn || phases.length > donePhases || instance.endSeconds !== undefined)

@@ -73,8 +73,8 @@ const bytesWithin = (seconds: number, most: number, allReduce: CollectiveModel):
 };
 
 /**
- * First step: assign to each slot, in order, the bytes whose all-reduce the slot hides. Bytes can always move to a
- * later slot, but unused idle time is lost. So filling the earliest slots first hides the most bytes.
+ * First step of the planner: assigns to each slot, in order, the bytes whose all-reduce the slot hides. Bytes can
+ * always move to a later slot, but unused idle time is lost. So filling the earliest slots first hides the most bytes.
  */
 const fillIdle = (slots: readonly Slot[], allReduce: CollectiveModel): readonly number[] => {
   let sent = 0;
@@ -86,8 +86,8 @@ const fillIdle = (slots: readonly Slot[], allReduce: CollectiveModel): readonly 
 };
 
 /**
- * Second step: distribute the remaining bytes, in parts, over the slots and the time after all layers, so that the
- * backward pass ends as early as possible. With E(0) = 0 and u parts sent up to a slot:
+ * Second step of the planner: distributes the remaining bytes, in parts, over the slots and the time after all layers,
+ * so that the backward pass ends as early as possible. With E(0) = 0 and u parts sent up to a slot:
  *
  *     E(u) after a slot = min over v ≤ u of (E(v) before the slot + t_slot(first + part v … u))
  *
@@ -133,7 +133,7 @@ const spreadRest = (
 };
 
 /**
- * Decide how many gradient bytes of earlier layers are all-reduced during each layer's backward pass. With an
+ * Decides how many gradient bytes of earlier layers are all-reduced during each layer's backward pass. With an
  * all-reduce of n bytes between dispatch and combine, a layer takes as long as its best pipeline with this all-reduce.
  * With an all-reduce of m bytes, the dense part takes max(dense part, t_ar(m)). The remaining bytes follow at the end:
  *

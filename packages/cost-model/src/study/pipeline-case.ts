@@ -1,13 +1,13 @@
 import type { ChunkSeconds } from "../planners/moe/layer-pass.ts";
 import type { LayerSchedule } from "../planners/moe/layer-timeline.ts";
 
-/** Bottleneck of a pipelined expert layer: cases 1 to 4 of the paper, in this order. */
+/** Bottleneck of a pipelined expert layer: cases 1 to 4 of the FSMoE paper, in this order. */
 export type PipelineBound = "inter-node" | "compute" | "all-to-all" | "intra-node";
 
-/** Truth values of the predicates Q1 to Q7 of the paper. */
+/** Truth values of the predicates Q1 to Q7 of the FSMoE paper. */
 export type PipelinePredicates = Readonly<Record<"q1" | "q2" | "q3" | "q4" | "q5" | "q6" | "q7", boolean>>;
 
-/** Evaluate the predicates Q1 to Q7 for the times of a schedule. Q5 and Q7 are the same sum, in a different order. */
+/** Evaluates the predicates Q1 to Q7 for the times of a schedule. Q5 and Q7 are the same sum, in a different order. */
 export const pipelinePredicates = (
   { allToAll, allGather, reduceScatter, experts }: ChunkSeconds,
   { numChunks: r, gradientSeconds = 0 }: LayerSchedule,
@@ -26,7 +26,7 @@ export const pipelinePredicates = (
   };
 };
 
-/** Select the case from the predicates. For any combination of predicates, exactly one of the four cases applies. */
+/** Selects the case from the predicates. For any combination of predicates, exactly one of the four cases applies. */
 export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates): PipelineBound => {
   if (q1) {
     if (q2) return q5 ? "inter-node" : "compute";
@@ -37,7 +37,7 @@ export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates
 };
 
 /**
- * Find the paper's case for a pipelined layer, and the layer's time by the formula of this case:
+ * Finds the FSMoE paper's case for a pipelined layer, and the layer's time by the formula of this case:
  *
  *     inter-node   2r · t_a2a + t_gar                  compute      2 · t_a2a + t_ag + t_rs + r · t_exp
  *     all-to-all   2r · t_a2a + t_ag + t_rs            intra-node   2 · t_a2a + r · t_ag + r · t_rs

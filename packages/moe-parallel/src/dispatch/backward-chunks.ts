@@ -2,20 +2,17 @@
 import { customGradient, stopGradient, type Tensor, vjp } from "@skein/tensor-core";
 import type { DispatchSizes, ExpertRows, ExpertWork } from "./token-dispatcher.ts";
 
-/**
- * Dispatch and combine operations for which received chunks can be rearranged locally into a different number of
- * chunks.
- */
+/** Operations of a dispatcher that can rearrange received chunks locally into a different number of chunks. */
 export interface RechunkableDispatch {
   readonly sendToExperts: (x_TD: Tensor, sizes: DispatchSizes) => readonly ExpertRows[];
-  /** Rearrange received rows from the chunks of `sizes` into another number of chunks, without communication. */
+  /** Rearranges received rows from the chunks of `sizes` into another number of chunks, without communication. */
   readonly rechunk: (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: number) => readonly ExpertRows[];
-  /** Send rows back to the ranks of their tokens: f32 [R, D], in the same order for any number of chunks. */
+  /** Sends rows back to the ranks of their tokens: f32 [R, D], in the same order for any number of chunks. */
   readonly returnRows: (outputs: readonly Tensor[], sizes: DispatchSizes) => Tensor;
 }
 
 /**
- * Send tokens to their experts, apply the experts, and send the results back. Uses `sizes.numChunks` chunks in the
+ * Sends tokens to their experts, applies the experts, and sends the results back. Uses `sizes.numChunks` chunks in the
  * forward pass and `work.backwardChunks` chunks in the backward pass. The backward pass is traced as if the forward
  * pass had used the backward chunks. It reuses the received rows of the forward pass, rearranged.
  *
@@ -31,7 +28,10 @@ export const runWithBackwardChunks = <Params>(
 ): Tensor => {
   const backward = { ...sizes, numChunks: backwardChunks };
   const rowsOf = (chunks: readonly ExpertRows[]): readonly Tensor[] => chunks.map(({ rows_SD }) => rows_SD);
-  /** Reuses the received rows of the forward pass. Their cotangents are sent back in the backward chunks. */
+  /**
+   * Returns the received rows of the forward pass, rearranged into the backward chunks. In the backward pass, their
+   * cotangents are sent back in these chunks.
+   */
   const reuseReceived = (x: Tensor, rows: readonly Tensor[]): readonly ExpertRows[] => {
     const rechunked = rechunk(rows.map(stopGradient), sizes, backwardChunks);
     const carried = customGradient(

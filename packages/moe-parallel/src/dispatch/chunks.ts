@@ -23,7 +23,7 @@ export interface ChunkRange {
 }
 
 /**
- * Split `count` items into chunks of ⌈count / numChunks⌉ items. The last chunk may be smaller, and chunks are not
+ * Splits `count` items into chunks of ⌈count / numChunks⌉ items. The last chunk may be smaller, and chunks are not
  * padded. Returns fewer chunks if fewer are enough, and never an empty chunk.
  */
 export const chunkRanges = (count: number, numChunks: number): readonly ChunkRange[] => {
@@ -44,7 +44,10 @@ export interface TokenChunk {
   readonly sizes: DispatchSizes;
 }
 
-/** Returns the order for a range of tokens. `first_E` is the first slot of each expert in the order of all tokens. */
+/**
+ * Returns the slot assignment (order) for a range of tokens, with slots renumbered without gaps. `first_E`: index of
+ * each expert's first slot if the slots of all experts are concatenated.
+ */
 const orderOf = (order: Order, first_E: Tensor, { begin, end }: ChunkRange): Order => {
   const own = (entries_TK: Tensor): Tensor => slice(entries_TK, [begin], [end]);
   const numEntries = order.experts_TK.shape[0]! * order.experts_TK.shape[1]!;
@@ -70,8 +73,8 @@ const orderOf = (order: Order, first_E: Tensor, { begin, end }: ChunkRange): Ord
 };
 
 /**
- * Split tokens into chunks with separate slots. The slots of a chunk's entries are renumbered without gaps, in the same
- * order.
+ * Splits tokens into chunks with separate slots. The slots of a chunk's entries are renumbered without gaps, in the
+ * same order.
  *
  * Cost: a few passes over N numbers per chunk; no cost for a single chunk.
  */

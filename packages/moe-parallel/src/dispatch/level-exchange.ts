@@ -31,7 +31,7 @@ export interface Copies {
   readonly weights_N?: Tensor;
 }
 
-/** Data of one hop that is needed to return copies. */
+/** Data that a hop stores so that the copies can be returned to their senders. */
 export interface Hop extends RowTokens {
   /** Number of copies sent to each rank along the axis, including this rank, i32. */
   readonly leaving_g: Tensor;
@@ -50,10 +50,11 @@ const leavingRows = (needs_Ng: Tensor, room: number): Tensor => {
 };
 
 /**
- * Send copies along an axis. Each rank along the axis represents a part of the mesh. A copy is sent to every rank whose
- * part contains a target of the copy. Received copies contain only the targets in this rank's part.
+ * Sends copies along an axis. Each rank along the axis represents a part of the mesh. A copy is sent to every rank
+ * whose part contains a target of the copy. Received copies contain only the targets in this rank's part.
  *
- * @param room M. @param numRows number of expert rows per rank.
+ * @param room M, maximum number of copies from one rank to another rank.
+ * @param numRows number of expert rows per rank.
  * Cost per rank: two ragged all-to-alls that send `4·(D + K)` bytes per copy to another rank, and `8·(g − 1)` bytes of
  * counts; N·K·g comparisons.
  */
@@ -87,7 +88,7 @@ export const sendCopies = (
 };
 
 /**
- * Send the results of copies back, and sum them per token.
+ * Sends the results of copies back, and sums them per token.
  *
  * @param y_RD results, in the row order of the received copies.
  * @returns f32 [X, D].

@@ -36,7 +36,7 @@ export interface Level {
   readonly copiesPerRank?: number;
 }
 
-/** Check the options of a level dispatcher. @throws ArgumentError for options that are invalid for every mesh. */
+/** Checks the options of a level dispatcher. @throws ArgumentError for options that are invalid for every mesh. */
 export const checkLevels = (dispatcher: string, { axes, priorities, copiesPerRank }: LevelOptions): void => {
   if (axes.length === 0 || new Set(axes).size !== axes.length)
     throw new ArgumentError(

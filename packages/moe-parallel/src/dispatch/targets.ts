@@ -33,10 +33,11 @@ export interface Targets {
 }
 
 /**
- * Compute the target row of each entry. Target rows are ordered by expert, then by source rank, then by slot, without
+ * Computes the target row of each entry. Target rows are ordered by expert, then by source rank, then by slot, without
  * gaps. The source rank computes the target, so received rows can be placed without a sort, whatever their route.
  *
- * @param numRows S. @param priority priority of the collective.
+ * @param numRows S, number of expert rows per rank.
+ * @param priority priority of the collective.
  * Cost: `4·E·(P − 1)` bytes of counts sent per rank, in one small all-gather.
  * @throws ArgumentError if the number of rows of all ranks exceeds the range of i32.
  */

@@ -45,23 +45,23 @@ export interface Dispatched<Metadata> {
 }
 
 /**
- * Sends tokens to the ranks of their experts, and sends results back. With every dispatcher, experts process the same
- * bits in the same order.
+ * Sends tokens to the ranks of their experts, and sends results back. With every dispatcher, experts process bitwise
+ * identical rows in the same order.
  *
  * Graph nodes are in scopes named after their stage: `order`, `dispatch`, `combine`, `inverse-order`.
  */
 export interface TokenDispatcher<Metadata = unknown> {
-  /** Send tokens to the ranks of their experts. @param x_TD f32. */
+  /** Sends tokens to the ranks of their experts. @param x_TD f32. */
   dispatch(x_TD: Tensor, order: Order, sizes: DispatchSizes): Dispatched<Metadata>;
   /**
-   * Send results back to the ranks of their tokens.
+   * Sends results back to the ranks of their tokens.
    * @param outputs expert outputs of each chunk, f32 [S, D].
    * @returns the weighted sum of expert outputs per token, f32 [T, D]; 0 for a token without experts.
    */
   combine(outputs: readonly Tensor[], metadata: Metadata, sizes: DispatchSizes): Tensor;
   /**
-   * Run `dispatch`, experts and `combine`, with a separate number of chunks in backward. Absent if a different number
-   * of chunks would change the order of rows, so that rows would have to be sent again.
+   * Runs `dispatch`, the experts and `combine`, with a separate number of chunks in backward. Absent if a different
+   * number of chunks would change the order of rows, so that rows would have to be sent again.
    *
    * @returns the same value as `combine`.
    */

@@ -6,7 +6,7 @@ export interface Experts<Params = unknown> {
   /** Returns the initial parameters of one expert. */
   init(key: Tensor): Params;
   /**
-   * Apply the experts to their rows.
+   * Applies the experts to their rows.
    * @param params stacked parameters, [e, …].
    * @param rows_SD f32, ordered by expert. Rows after the rows of the last expert are ignored.
    * @param counts_e number of rows per expert, i32; may be 0, and may differ between runs.

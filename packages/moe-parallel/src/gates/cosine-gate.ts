@@ -32,7 +32,7 @@ export interface CosineParams {
   readonly logScale: Tensor;
 }
 
-/** Upper bound that limits the learned temperature to at least 0.01. */
+/** Upper bound of the learned log(1 / temperature), so that the temperature is at least 0.01. */
 const greatestLogScale = Math.log(100);
 
 /**
@@ -41,7 +41,7 @@ const greatestLogScale = Math.log(100);
  * matter, so experts cannot win more tokens by longer vectors.
  *
  * Cost: `2·T·J·(D + E)` flops.
- * @throws ArgumentError for sizes that are not integers from 1, and for a temperature below 0.01.
+ * @throws ArgumentError for sizes that are not positive integers, and for a temperature below 0.01.
  * @example
  * ```ts
  * const gate = cosineGate({ width: 4, numExperts: 8, numChoices: 2 });

@@ -22,7 +22,7 @@ import { countPerExpert } from "../load.ts";
 import type { AuxiliaryLoss, RouterScores, TokenSums, WholeBatch } from "../losses/auxiliary-loss.ts";
 import { numRanksOf, sumOverRanks } from "../over-ranks.ts";
 
-/** Mode and inputs of a gate. */
+/** Context of a gate call: whether it is a training step, the random key, and the tokens' distribution over ranks. */
 export interface GateContext {
   /** Whether the gate runs in a training step, with noise, balancing and a new state. */
   readonly train: boolean;
@@ -89,11 +89,11 @@ export interface Gate<Params = unknown, State = unknown> {
    * @param load_E number of choices per expert over the tokens of all ranks, f32.
    */
   readonly update?: (state: State, load_E: Tensor) => State;
-  /** Choose experts. @param x_TD tokens of any float dtype; scores are f32. */
+  /** Chooses experts. @param x_TD tokens of any float dtype; scores are f32. */
   choose(params: Params, state: State, x_TD: Tensor, context: GateContext): GateOutput<State>;
 }
 
-/** Gate-specific part of a gate; `defineGate` adds the common part. */
+/** Definition of a gate without the behavior that all gates share; `defineGate` adds this behavior. */
 export interface GateRule<Params, State> {
   /** Name for error messages. */
   readonly name: string;
@@ -102,7 +102,7 @@ export interface GateRule<Params, State> {
   /** Auxiliary losses. The gate's loss is their sum. Default: none. */
   readonly losses?: readonly AuxiliaryLoss[] | undefined;
   init(key: Tensor): { readonly params: Params; readonly state: State };
-  /** Compute routing and scores. @param x_TD f32. */
+  /** Computes routing and scores. @param x_TD f32. */
   route(
     params: Params,
     state: State,
@@ -128,7 +128,7 @@ const loadOf = (routing: ExpertChoices | Mixture, numExperts: number): Tensor =>
     : full([numExperts], routing.dispatch_TEC.shape[2]!);
 
 /**
- * Define a gate from its specific part. The common part casts tokens to f32, adds losses, sums loads over ranks, and
+ * Defines a gate from its specific part. The common part casts tokens to f32, adds losses, sums loads over ranks, and
  * updates the state only in training.
  *
  * Cost: one all-reduce of E + 1 numbers, plus the all-reduces of the losses.

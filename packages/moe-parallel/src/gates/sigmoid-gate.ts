@@ -10,7 +10,7 @@ import {
   type TopKRouterOptions,
 } from "./router.ts";
 
-/** Normalize each row of positive scores to sum 1. */
+/** Normalizes each row of positive scores to sum 1. */
 export const normalizeRows = (scores_TE: Tensor): Tensor =>
   divide(scores_TE, sum(scores_TE, { dims: -1, keepDims: true }));
 

@@ -29,7 +29,7 @@ export interface SinkhornGateOptions extends TopKRouterOptions {
 }
 
 /**
- * Sinkhorn normalization: normalize rows and columns of `exp(logits)` alternately, so that each token sums to 1, and
+ * Sinkhorn normalization: normalizes rows and columns of `exp(logits)` alternately, so that each token sums to 1, and
  * each expert sums to about T/E. Returns logarithms, which do not overflow: f32 [T, E].
  *
  * Cost: two passes over T·E numbers per iteration.
@@ -50,7 +50,7 @@ export const balanceLogits = (logits_TE: Tensor, numIterations: number): Tensor 
  * unbalanced scores: sigmoid for one choice, softmax for several choices.
  *
  * Cost: `2·T·D·E` flops, plus the balancing.
- * @throws ArgumentError for sizes that are not integers from 1.
+ * @throws ArgumentError for sizes that are not positive integers.
  * @example
  * ```ts
  * const gate = sinkhornGate({ width: 4, numExperts: 8, numChoices: 1 });

@@ -24,7 +24,7 @@ export interface ScoreNoise {
 /** Named sums over the tokens of all ranks, f32 [E] per sum. */
 export type TokenSums = Readonly<Record<string, Tensor>>;
 
-/** Data of the full batch for one part of the batch, from an earlier pass over all parts. */
+/** Full-batch sums that a part of the batch needs for auxiliary losses, computed by an earlier pass over all parts. */
 export interface WholeBatch {
   /** Number of parts, each with the same number of tokens. */
   readonly numParts: number;

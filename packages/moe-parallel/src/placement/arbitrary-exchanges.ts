@@ -10,8 +10,8 @@ const line: fc.Arbitrary<ExchangeLine> = fc.record({
 });
 
 /**
- * Number of groups per level, coarsest level first. The last number is the number of ranks. Includes groups of one rank
- * and groups of all ranks.
+ * Candidate hierarchies: number of groups per level, coarsest level first. The last number is the number of ranks.
+ * Includes groups of one rank and groups of all ranks.
  */
 const cuts = fc.constantFrom([1], [3], [1, 2], [2, 2], [2, 4], [4, 4], [2, 2, 4], [1, 2, 4], [2, 4, 8], [3, 6]);
 
@@ -30,7 +30,8 @@ const routingOf = (numExperts: number, numTokens: number): fc.Arbitrary<Routing>
     });
 
 /**
- * Routings of all ranks' tokens, with a matching placement without replicas and matching levels, for property tests.
+ * Generator of exchanges for property tests: routings of all ranks' tokens, with a matching placement without replicas
+ * and matching levels.
  */
 export const exchangeCases: fc.Arbitrary<{
   readonly routing: Routing;

@@ -9,14 +9,14 @@ export const placementOf = (numRanks: number, numSlotsPerRank: number): fc.Arbit
     .map((expertOfSlot) => ({ numExperts: experts.length, numRanks, expertOfSlot }));
 };
 
-/** Placements with one slot per expert, for property tests. */
+/** Generator of placements with one slot per expert, for property tests. */
 export const placementWithoutReplicas: fc.Arbitrary<ExpertPlacement> = fc
   .tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 4 }))
   .chain(([numRanks, numSlots]) => placementOf(numRanks, numSlots));
 
 /**
- * Placements in which spare slots contain replicas of any expert, even of an expert on the same rank, for property
- * tests.
+ * Generator of placements in which spare slots contain replicas of any expert, even of an expert on the same rank, for
+ * property tests.
  */
 export const placementWithReplicas: fc.Arbitrary<ExpertPlacement> = placementWithoutReplicas.chain((placement) =>
   fc.integer({ min: 1, max: placement.numExperts }).map((numExperts) => ({

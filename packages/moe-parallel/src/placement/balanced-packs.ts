@@ -1,7 +1,7 @@
 /**
- * Pack n items into m packs of n / m items: heaviest item first, each item into the lightest pack with free room. Among
- * equal items, the first item is packed first. Among equal packs, the first pack is used. If every pack has room for
- * one item, item i is put into pack i, because any order is equally good, and this order moves nothing.
+ * Packs n items into m packs of n / m items: heaviest item first, each item into the lightest pack with free room.
+ * Among equal items, the first item is packed first. Among equal packs, the first pack is used. If every pack has room
+ * for one item, item i is put into pack i, because any order is equally good, and this order moves nothing.
  *
  * @param loads load of each item; m divides n.
  * @param packLoads initial load of each pack. Default: 0.

@@ -15,7 +15,7 @@ export const rankOfToken = (token: number, numTokens: number, numRanks: number):
   Math.floor((token * numRanks) / numTokens);
 
 /**
- * Count the messages of an all-to-all: the number of tokens that each rank sends to each group. A token is sent only
+ * Counts the messages of an all-to-all: the number of tokens that each rank sends to each group. A token is sent only
  * once to a group, even if the token chose several of the group's experts.
  *
  * All ranks have the same number of tokens, in rank order. After the exchange at a coarser level, a token is on a rank
@@ -47,7 +47,7 @@ export const messageCounts = (
 };
 
 /**
- * Check the inputs of an exchange prediction. @throws ArgumentError if routing, placement or levels are invalid, or do
+ * Checks the inputs of an exchange prediction. @throws ArgumentError if routing, placement or levels are invalid, or do
  * not match.
  */
 export const checkExchangeInputs = (

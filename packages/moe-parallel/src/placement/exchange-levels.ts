@@ -26,7 +26,9 @@ export interface ExchangeLevels {
   readonly numRanks: number;
   /** Cost of a flat all-to-all among all ranks. */
   readonly flat: ExchangeLine;
-  /** D − 1 levels, coarsest level first. */
+  /**
+   * Levels of the hierarchy, coarsest level first. There are D − 1 levels if an exchange may use up to D all-to-alls.
+   */
   readonly levels: readonly ExchangeLevel[];
 }
 
@@ -44,7 +46,7 @@ export interface Exchange {
 }
 
 /**
- * Check exchange levels. @throws ArgumentError for numbers of groups that do not divide each other, and for negative or
+ * Checks exchange levels. @throws ArgumentError for group counts that do not divide each other, and for negative or
  * infinite costs.
  */
 export const checkExchangeLevels = ({ numRanks, flat, levels }: ExchangeLevels): void => {

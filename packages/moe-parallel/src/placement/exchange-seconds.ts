@@ -8,7 +8,9 @@ import { smoothMaximum } from "./smooth-maximum.ts";
 export interface ExchangeSecondsOptions {
   /** Bytes per token: model width times bytes per number. */
   readonly bytesPerToken: number;
-  /** γ of the smooth maximum over messages. Default: ∞, the exact maximum, which describes the actual exchange. */
+  /**
+   * Exponent γ of the smooth maximum over messages. Default: ∞, the exact maximum, which describes the actual exchange.
+   */
   readonly gamma?: number;
   /**
    * Whether all senders are assumed to send the same number of tokens to a group, as in the paper. If false, tokens are
@@ -17,7 +19,7 @@ export interface ExchangeSecondsOptions {
   readonly hasEqualSenders?: boolean;
 }
 
-/** Check the options of an exchange prediction. @throws ArgumentError for a token without bytes, or γ below 1. */
+/** Checks the options of an exchange prediction. @throws ArgumentError for a token without bytes, or γ below 1. */
 export const checkExchangeOptions = (
   planner: string,
   { bytesPerToken, gamma }: Required<Pick<ExchangeSecondsOptions, "bytesPerToken" | "gamma">>,
@@ -28,7 +30,7 @@ export const checkExchangeOptions = (
 };
 
 /**
- * Predict the time to dispatch a step's tokens over d = 1 to D levels. A token is sent once to each group that needs
+ * Predicts the time to dispatch a step's tokens over d = 1 to D levels. A token is sent once to each group that needs
  * the token, and copied within the group:
  *
  *     t(1) = α + β · G · max p · B

@@ -18,8 +18,8 @@ export interface ExpertMovesOptions {
 }
 
 /**
- * List the transfers from one placement to another. The list is minimal: one move for each expert and rank, if the rank
- * has the expert after but not before. Changes of slots within a rank are not moves.
+ * Lists the transfers from one placement to another. The list is minimal: one move for each expert and rank, if the
+ * rank has the expert after but not before. Changes of slots within a rank are not moves.
  *
  * The sender is a rank with the expert, on the receiver's host if possible. Among equally close ranks, the rank that
  * has sent the fewest copies so far is used, then the lowest rank.

@@ -24,7 +24,7 @@ export interface CheckExpertPlacementOptions {
 }
 
 /**
- * Check that every slot contains an expert, and every expert has a slot.
+ * Checks that every slot contains an expert, and every expert has a slot.
  *
  * @throws ArgumentError for counts that are not positive integers, for slots that are not divisible by ranks, for
  *   experts that do not exist or have no slot, and for replicas on one rank if forbidden.
@@ -64,7 +64,7 @@ export const checkExpertPlacement = (
 };
 
 /**
- * Place experts in order, with one slot per expert: rank 0 has the first E / P experts.
+ * Places experts in order, with one slot per expert: rank 0 has the first E / P experts.
  *
  * @throws ArgumentError if experts are not divisible by ranks.
  * @example

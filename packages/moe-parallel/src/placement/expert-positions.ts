@@ -6,7 +6,7 @@ import { expertsOfRank, rankOfSlot, slotOfExpert } from "./placement-lookups.ts"
 // inverse permutations. Only this file converts between them.
 
 /**
- * Invert positions: returns the expert at each position.
+ * Inverts positions: returns the expert at each position.
  *
  * @param positionOf position of each expert.
  * @throws ArgumentError unless all experts have different positions.
@@ -24,7 +24,7 @@ export const expertsByPosition = (positionOf: readonly number[], numExperts: num
 };
 
 /**
- * Convert a layer's positions to a placement for planners.
+ * Converts a layer's positions to a placement for planners.
  *
  * @param positionOf position of each expert, such as `placeOf_E` of a layer's state.
  * @throws ArgumentError unless all experts have different positions, and experts are divisible by ranks.
@@ -45,7 +45,7 @@ export const placementFromPositions = (positionOf: readonly number[], numRanks: 
 };
 
 /**
- * Convert a placement to the position of each expert, for a layer.
+ * Converts a placement to the position of each expert, for a layer.
  *
  * @throws ArgumentError for an invalid placement, and for replicas, because a layer has each expert once.
  */
@@ -89,9 +89,9 @@ export const nearestPositions = (before: readonly number[], after: ExpertPlaceme
 };
 
 /**
- * Permute the ranks of a placement so that few experts move. Greedy: the expert group and the rank with the most common
- * experts are matched first; among equal matches, the first match. Use it only if all ranks are equally far apart,
- * because loads and messages then only move to other ranks.
+ * Permutes the ranks of a placement so that few experts move. Greedy: the expert group and the rank with the most
+ * common experts are matched first; among equal matches, the first match. Use it only if all ranks are equally far
+ * apart, because loads and messages then only move to other ranks.
  *
  * Cost: O(P² · log P + E).
  * @throws ArgumentError for placements with replicas, or of different experts or ranks.

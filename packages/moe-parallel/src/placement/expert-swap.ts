@@ -23,12 +23,12 @@ export interface ExpertSwap {
 export interface PlanExpertSwapOptions {
   /** Bytes per token: model width times bytes per number. */
   readonly bytesPerToken: number;
-  /** γ of the smooth maximum, finite. Default: 10. */
+  /** Exponent γ of the smooth maximum, finite. Default: 10. */
   readonly gamma?: number;
 }
 
 /**
- * Find the two experts whose swap reduces the time of the fastest exchange most; among equal swaps, the first pair.
+ * Finds the two experts whose swap reduces the time of the fastest exchange most; among equal swaps, the first pair.
  * Returns undefined if no swap saves time. Times are computed with the smooth maximum. A swap never increases such a
  * time, but may slightly increase the time with the exact maximum.
  *
@@ -73,10 +73,11 @@ export interface SwapExpertsOptions extends PlanExpertSwapOptions {
 }
 
 /**
- * Swap the best pair of experts repeatedly, until no swap saves time or `maxSwaps` is reached.
+ * Swaps the best pair of experts repeatedly, until no swap saves time or `maxSwaps` is reached.
  *
  * @returns the placement after all swaps, and the swaps in order.
- * @throws ArgumentError under the conditions of `planExpertSwap`, and for a `maxSwaps` that is not an integer from 0.
+ * @throws ArgumentError under the conditions of `planExpertSwap`, and for a `maxSwaps` that is not a non-negative
+ * integer.
  * @example
  * ```ts
  * const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 2, 0, 2, 1, 3, 1, 3) };

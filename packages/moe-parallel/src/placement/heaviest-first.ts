@@ -3,15 +3,15 @@ import { balancedPacks } from "./balanced-packs.ts";
 import type { ExpertPlacement } from "./expert-placement.ts";
 import { checkDivides, checkLoads } from "./loads.ts";
 
-/** Number of ranks, and their loads other than experts. */
+/** Ranks on which experts are placed: their number, and their loads from sources other than experts. */
 export interface HeaviestFirstOptions {
   readonly numRanks: number;
-  /** Other load of each rank, in the unit of `loads`. Default: 0. */
+  /** Load of each rank from sources other than experts, in the unit of `loads`. Default: 0. */
   readonly rankLoads?: readonly number[];
 }
 
 /**
- * Place experts without replicas: heaviest expert first, each expert on the least loaded rank with a free slot. Every
+ * Places experts without replicas: heaviest expert first, each expert on the least loaded rank with a free slot. Every
  * rank has E / P slots.
  *
  * Cost: O(E · (log E + P)).

@@ -89,7 +89,7 @@ const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
 };
 
 /**
- * Move the data of experts to the ranks of their new positions. Traced: one graph can be used for all placements with
+ * Moves the data of experts to the ranks of their new positions. Traced: one graph can be used for all placements with
  * the same room.
  *
  * Each rank sends exactly the rows whose expert changes rank, by one ragged all-to-all per tensor, and arranges
@@ -101,7 +101,7 @@ const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
  *
  * @param tree tensors [e, …] of any dtype, stacked by position: parameters and their optimizer state.
  * @returns the tree in the order of the new positions, with the same shapes.
- * @throws ArgumentError for tensors without e rows, and for a room that is not an integer from 1.
+ * @throws ArgumentError for tensors without e rows, and for a room that is not a positive integer.
  * @example
  * ```ts
  * const move = (weight_E: Tensor, before_E: Tensor, after_E: Tensor) => moveExperts(weight_E, { before_E, after_E });

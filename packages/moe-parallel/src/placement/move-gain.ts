@@ -11,11 +11,13 @@ export interface MoveGainOptions {
   readonly numSteps: number;
   /** Bytes of an expert's parameters and optimizer state. */
   readonly bytesPerExpert: number;
-  /** Cost for a rank to send or receive bytes, possibly of several experts. */
+  /**
+   * Linear time model for the bytes that a rank sends or receives in a move, possibly the bytes of several experts.
+   */
   readonly link: ExchangeLine;
 }
 
-/** Gain of moving experts compared with its cost. */
+/** Gain of moving experts, compared with the time of the moves. */
 export interface MoveGain {
   /** Whether the total gain of all steps exceeds the time of the moves. */
   readonly paysOff: boolean;
@@ -27,7 +29,7 @@ export interface MoveGain {
 }
 
 /**
- * Decide whether moves pay off: whether n steps save more, n · (before − after), than the moves take. Ranks send and
+ * Decides whether moves pay off: whether n steps save more, n · (before − after), than the moves take. Ranks send and
  * receive at the same time, and the busiest rank determines the time of the moves: α + β · max(sent, received) · bytes.
  *
  * @throws ArgumentError for figures that are negative or not finite.

@@ -2,7 +2,9 @@ import { numTokens, type Routing } from "../routing/routing.ts";
 import { rankOfToken } from "./exchange-counts.ts";
 import type { Exchange } from "./exchange-levels.ts";
 
-/** Changes in the message counts of one all-to-all, for an expert that moves to another group. */
+/**
+ * Token counts that determine how the message counts of one all-to-all change when an expert moves to another group.
+ */
 export interface SwapCounts {
   /** Number of tokens that chose the expert and no expert of the group, i32[E · groups · parentGroupSize]. */
   readonly gained: Int32Array;
@@ -16,10 +18,10 @@ export interface SwapCounts {
 }
 
 /**
- * Count the changes caused by swapping two experts A and B of different groups. A token that chose A but not B adds one
- * message to B's group if the token chose no expert of B's group, and removes one message from A's group if the token
- * chose only A in this group. A token that chose both experts or neither changes nothing, and a swap within a group
- * changes nothing.
+ * Counts the changes caused by swapping two experts A and B of different groups. A token that chose A but not B adds
+ * one message to B's group if the token chose no expert of B's group, and removes one message from A's group if the
+ * token chose only A in this group. A token that chose both experts or neither changes nothing, and a swap within a
+ * group changes nothing.
  *
  * Whether B was chosen matters only for removed messages: a message is added only to a group without any chosen expert,
  * so B is not chosen. Therefore a single pass over the tokens' choices, groups and pairs of choices is enough for all

@@ -12,13 +12,13 @@ export interface SwapSecondsOptions {
   readonly bytesPerToken: number;
   /** d, number of levels of the exchange; 1 for the flat exchange. */
   readonly numLevels: number;
-  /** γ of the smooth maximum over messages, finite. Default: 10. */
+  /** Exponent γ of the smooth maximum over messages, finite. Default: 10. */
   readonly gamma?: number;
 }
 
 /**
- * Returns, for each pair of groups, the sum over all other groups. Computed without subtraction, so that no precision
- * is lost.
+ * Returns, for each pair of groups, the sum of `sums` over all other groups. Computed without subtraction, so that no
+ * precision is lost.
  */
 const sumsOfOthers = (sums: Float64Array): Float64Array => {
   const numGroups = sums.length;
@@ -78,7 +78,7 @@ const addExchange = (
 };
 
 /**
- * Predict the time of a token exchange after swapping any two experts: Q[a, b] is t(d) of `exchangeSeconds`, with a
+ * Predicts the time of a token exchange after swapping any two experts: Q[a, b] is t(d) of `exchangeSeconds`, with a
  * smooth maximum, for the placement with a and b swapped. Q[a, a] is t(d) for the current placement. Q is symmetric.
  *
  * Message counts are the counts for the current placement, plus the changes by each swap. A single pass over the tokens

@@ -63,7 +63,7 @@ export const decayedCounts = (numExperts: number, decay: number): DecayedCounts 
 };
 
 /**
- * Add the counts of a further step.
+ * Adds the counts of a further step.
  *
  * @param counts the step's count of each expert, as from `expertCounts`.
  * @throws ArgumentError if the number of counts is not the number of experts.
@@ -108,7 +108,7 @@ const outlineOf = (history: CountHistory): string =>
 const added = (a: readonly number[], b: readonly number[]): number[] => a.map((count, i) => count + b[i]!);
 
 /**
- * Add the histories of two ranks for the same steps. The result equals the history of the summed counts.
+ * Adds the histories of two ranks for the same steps. The result equals the history of the summed counts.
  *
  * @throws ArgumentError for histories of different kinds, sizes or numbers of steps.
  */

@@ -16,8 +16,8 @@ export const initLoadHistory = (numExperts: number): LoadHistory => ({
 });
 
 /**
- * Add the load of a further step: `w' = decay · w + 1`, `mean' = mean + (load − mean) / w'`. The mean is valid from the
- * first step on.
+ * Adds the load of a further step: `w' = decay · w + 1`, `mean' = mean + (load − mean) / w'`. The mean is valid from
+ * the first step on.
  *
  * @param load_E number of choices per expert over the tokens of all ranks, f32.
  * @param decay decay factor per step, in [0, 1].

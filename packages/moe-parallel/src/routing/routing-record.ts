@@ -30,7 +30,7 @@ export const routingRecord = (maxSteps: number): RoutingRecord => {
 };
 
 /**
- * Record a further step, and drop the oldest step if the record is full. The record refers to the choices without
+ * Records a further step, and drops the oldest step if the record is full. The record refers to the choices without
  * copying them.
  *
  * @throws ArgumentError for a step that is not after the last step, and under the conditions of `checkRouting`.
@@ -62,7 +62,7 @@ export interface RoutingRecordJson {
 }
 
 /**
- * Convert a record for `JSON.stringify`, without loss; inverse of `routingRecordFromJson`.
+ * Converts a record for `JSON.stringify`, without loss; inverse of `routingRecordFromJson`.
  *
  * @example
  * ```ts
@@ -77,7 +77,7 @@ export const routingRecordToJson = ({ maxSteps, steps }: RoutingRecord): Routing
 });
 
 /**
- * Parse a record. @throws ArgumentError for too many steps, and under the conditions of `routingRecord` and
+ * Parses a record. @throws ArgumentError for too many steps, and under the conditions of `routingRecord` and
  * `recordRouting`.
  * @example
  * ```ts
@@ -98,7 +98,7 @@ export const routingRecordFromJson = ({ maxSteps, steps }: RoutingRecordJson): R
   );
 };
 
-/** Check that choices are integers, because Int32Array would silently truncate fractions. */
+/** Checks that choices are integers, because Int32Array would silently truncate fractions. */
 const wholeNumbers = (step: number, choices: readonly number[]): Int32Array => {
   const wrong = choices.find((choice) => !Number.isInteger(choice));
   if (wrong !== undefined)
@@ -116,7 +116,7 @@ export interface ReplayRoutingsOptions {
 }
 
 /**
- * Iterate over recorded routings as if their steps ran again, as input for a planner or to reproduce a load.
+ * Iterates over recorded routings as if their steps ran again, as input for a planner or to reproduce a load.
  *
  * @example
  * ```ts

@@ -14,7 +14,7 @@ export interface Routing {
 export const numTokens = ({ choices, numChoices }: Routing): number => choices.length / numChoices;
 
 /**
- * Check that every choice is an existing expert, and that no token chose an expert twice.
+ * Checks that every choice is an existing expert, and that no token chose an expert twice.
  *
  * Cost: O(T · K²).
  * @throws ArgumentError whose message contains the token.
@@ -44,7 +44,7 @@ export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void
 };
 
 /**
- * Count the tokens that chose each expert. A token counts once per choice.
+ * Counts the tokens that chose each expert. A token counts once per choice.
  *
  * @returns E counts.
  * @example
@@ -59,7 +59,7 @@ export const expertCounts = ({ numExperts, choices }: Routing): number[] => {
 };
 
 /**
- * Concatenate the routings of ranks, in rank order: tokens of rank 0 first.
+ * Concatenates the routings of ranks, in rank order: tokens of rank 0 first.
  *
  * @throws ArgumentError for an empty list, and for routings with different numbers of experts or of choices per token.
  */
@@ -80,7 +80,7 @@ export const joinRoutings = (routings: readonly Routing[]): Routing => {
 };
 
 /**
- * Make every choice a separate token with a single choice. Predicts the traffic if a token is sent once per choice,
+ * Makes every choice a separate token with a single choice. Predicts the traffic if a token is sent once per choice,
  * even if one rank has several of its experts.
  */
 export const singleChoices = ({ numExperts, choices }: Routing): Routing => ({ numExperts, numChoices: 1, choices });

@@ -37,7 +37,7 @@ export interface ExpertShards extends ShardAxes {
   dispatcherFor(given: TokenDispatcher | undefined): TokenDispatcher;
 }
 
-/** Check shard axes. @throws ArgumentError for two equal axes. */
+/** Checks shard axes. @throws ArgumentError for two equal axes. */
 export const checkShardAxes = (fn: string, { axis, productAxis }: ShardAxes): void => {
   if (axis === productAxis)
     throw new ArgumentError(

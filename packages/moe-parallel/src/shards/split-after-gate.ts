@@ -26,7 +26,7 @@ import { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "../rows.ts
 import { checkCounts } from "../options.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
-/** Returns this rank's s slots per expert, out of N·s slots: i32 [E·s]. */
+/** Selects this rank's s slots per expert from N·s slots per expert: i32 [E·s]. */
 const ownSlots = (each_R: Tensor, [numExperts, numShards, slots]: readonly number[], axis: string): Tensor =>
   reshape(
     dynamicSlice(reshape(each_R, [numExperts!, numShards!, slots!]), [0, axisIndex(axis), 0], [numExperts!, 1, slots!]),
@@ -106,7 +106,7 @@ export interface SplitAfterGateOptions extends ShardAxes {
  *
  * Cost: `4·E·s·N·D` bytes sent per rank in each direction, minus bytes that stay on the rank, and `4·(N − 1)·E·s·D`
  * bytes for the all-gather, which overlaps with the exchange except for one piece.
- * @throws ArgumentError for equal axes, and for a number of pieces that is not an integer from 1.
+ * @throws ArgumentError for equal axes, and for a number of pieces that is not a positive integer.
  * @example
  * ```ts
  * const shards = splitAfterGate({ axis: "tensor", productAxis: "expert-shards" });

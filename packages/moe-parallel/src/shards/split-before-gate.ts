@@ -20,9 +20,10 @@ import type { Order } from "../order.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
 /**
- * Convert an order of experts to an order in which each shard counts as an expert. A token that chose an expert is sent
- * to all N shards of the expert, into the same slot and with the same weight. The partial sums then add up to the
- * expert's output. Along the product axis, rank r · N + n has shard n of rank r's experts, in order of position.
+ * Converts a slot assignment (order) for experts to a slot assignment in which each shard counts as an expert. A token
+ * that chose an expert is sent to all N shards of the expert, into the same slot and with the same weight. The partial
+ * sums then add up to the expert's output. Along the product axis, rank r · N + n has shard n of rank r's experts, in
+ * order of position.
  *
  * Cost: a pass over T·K·N numbers.
  */

@@ -20,8 +20,8 @@ import type { Order } from "../order.ts";
 import { checkShardAxes, type ExpertShards, numShardsOf, type ShardAxes } from "./expert-shards.ts";
 
 /**
- * Returns the order of the same tokens repeated N times. The slots of each repetition follow the slots of the previous
- * repetition.
+ * Returns the slot assignment (order) of a batch that repeats the tokens of `order` `numTimes` times. At each expert,
+ * the slots of a repetition follow the slots of the previous repetition.
  */
 export const repeatOrder = (order: Order, numTimes: number): Order => {
   const { experts_TK, slots_TK, weights_TK, kept_E, greatestLoad } = order;

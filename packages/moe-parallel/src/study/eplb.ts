@@ -4,7 +4,7 @@ import type { ExpertPlacement } from "../placement/expert-placement.ts";
 import { checkDivides, checkLoads } from "../placement/loads.ts";
 
 /**
- * Assign spare slots one by one to the expert with the largest load per replica. No other assignment has a smaller
+ * Assigns spare slots one by one to the expert with the largest load per replica. No other assignment has a smaller
  * maximum load per replica. Among equal experts, the expert with the fewest replicas gets the slot, then the first
  * expert. (EPLB chooses the first expert, and assigns all spare slots to expert 0 if all loads are 0.)
  *
@@ -41,7 +41,7 @@ export interface EplbPlacementOptions {
 }
 
 /**
- * Place experts and their replicas with EPLB so that ranks have nearly equal loads.
+ * Places experts and their replicas with EPLB so that ranks have nearly equal loads.
  *
  * If groups are divisible by hosts, the placement is hierarchical: groups are packed into hosts by load, the heaviest
  * experts of each host are replicated in the host's spare slots, and replicas are packed into the host's ranks.

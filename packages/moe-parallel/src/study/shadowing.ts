@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkLoads } from "../placement/loads.ts";
 
-/** Sizes of experts with two dense layers, from D to H and back, and speed of the machines. */
+/** Sizes of experts with two dense layers (from D to H and back), and network and arithmetic speed of the machines. */
 export interface ShadowingCosts {
   /** D, model width. */
   readonly modelWidth: number;
@@ -36,7 +36,7 @@ export interface Shadowing {
 }
 
 /**
- * Choose the experts to send to all ranks for a step (shadowing), so that their tokens are not sent. With sorted token
+ * Chooses the experts to send to all ranks for a step (shadowing), so that their tokens are not sent. With sorted token
  * counts B₁ ≥ B₂ ≥ …, and the first i experts shadowed, a layer takes
  *
  *     t(i) = 3 c · B(i + 1) + 4 s · B(i + 1) + i · m,   B(E + 1) = 0

@@ -12,7 +12,7 @@ export interface HeatMapRows {
   readonly values: readonly (readonly number[])[];
   /** Name of the horizontal axis. */
   readonly axis: string;
-  /** Value with the darkest shade; larger values have the same shade. */
+  /** Value that gets the darkest shade; larger values get the same shade. */
   readonly most: number;
 }
 

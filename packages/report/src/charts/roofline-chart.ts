@@ -21,7 +21,7 @@ export interface Roof {
 }
 
 const height = 320;
-/** Radii of dots in pixels; `most` is the radius of a point whose time is the total time. */
+/** Dot radii in pixels: `least` is the minimum, and `most` is the radius of a point whose time is the total time. */
 const radius = { least: 2.5, most: 34 };
 
 const isDrawn = ({ flops, bytes, seconds }: RooflinePoint): boolean => [flops, bytes, seconds].every(isSize);

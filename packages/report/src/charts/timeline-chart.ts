@@ -27,8 +27,8 @@ export interface TimelineTrack {
 const units = 10_000_000;
 const heights = { axis: 22, group: 20, track: 18, predicted: 11, gap: 6 };
 /**
- * Heights in pixels for tracks with several rows: of each row of measured or predicted spans, and the maximum height of
- * the track (`most`).
+ * Heights in pixels for tracks with several rows: height of a row of measured spans, height of a row of predicted
+ * spans, and maximum height of the track (`most`).
  */
 const rowHeight = { measured: 9, predicted: 5, most: 72 };
 /** Height of a row, and of a span in a row, in the coordinates of the track. */

@@ -4,10 +4,10 @@ import { digitsText } from "../quantities.ts";
 import type { Histogram, ParameterHistograms, RunReport } from "../run-report.ts";
 import type { Kind } from "../tokens.ts";
 
-/** Tensors of a parameter for which there are histograms. */
+/** Kind of a parameter's histogram: its values (`weights`), or the values of its gradient (`gradients`). */
 export type HistogramKind = "weights" | "gradients";
 
-/** Kind of mark that determines the color of each histogram kind. */
+/** Kind of mark whose color a histogram has, by kind of histogram. */
 const colours: Readonly<Record<HistogramKind, Kind>> = { weights: "forward", gradients: "backward" };
 
 /** Describes a histogram in one line, without counts of 0: "mean 0.1, norm 3, 2 zeros, 1 not finite". */

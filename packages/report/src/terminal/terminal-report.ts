@@ -21,7 +21,7 @@ const maxOperators = 10;
 const maxCollectives = 10;
 const maxBlocks = 3;
 
-/** Letter and color code (ECMA-48) of each kind in the bar. */
+/** Letter and color code (ECMA-48) of each kind of mark in the time bar. */
 const marks: Readonly<Record<Kind, { readonly letter: string; readonly code: number }>> = {
   forward: { letter: "f", code: 36 },
   backward: { letter: "b", code: 34 },

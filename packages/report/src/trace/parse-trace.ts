@@ -28,7 +28,8 @@ const afterFacts = ',"traceEvents":[';
 /**
  * Parses the first line of a trace written by skein-train or skein-profile.
  *
- * @returns the run facts in the line; undefined if another program wrote the line, or if the line is incomplete.
+ * @returns the run metadata (`TraceFacts`) in the line, not validated; undefined if another program wrote the line, or
+ * if the line is incomplete.
  */
 const factsIn = (line: string): unknown => {
   if (!line.startsWith(head) || !line.endsWith(afterFacts)) return undefined;
@@ -89,7 +90,7 @@ class SpanCollector {
     }
   }
 
-  /** Builds the result. @param whole Whether the trace is complete. */
+  /** Builds the trace from the spans collected so far. @param whole Whether the trace is complete. */
   finish<Facts extends TraceFacts>(facts: Facts, whole: boolean): ReadTrace<Facts> {
     if (!whole && !this.ordered)
       throw traceError(
@@ -156,7 +157,7 @@ const parseWhole = <Facts extends TraceFacts>(
 const maxCharacters = 2 ** 28;
 
 /**
- * Returns all remaining lines.
+ * Reads all remaining lines.
  * @throws ArgumentError if the lines have more than `most` characters.
  */
 const remainingLines = (lines: Iterator<string>, most: number, path: string): string[] => {
@@ -175,7 +176,7 @@ const remainingLines = (lines: Iterator<string>, most: number, path: string): st
  *
  * Cost: linear in events; one line is in memory at a time.
  *
- * @param schema Schema of the run facts before the events: `traceFacts`, or an extension.
+ * @param schema Schema of the run metadata before the events: `traceFacts`, or an extension.
  * @param path Path of the file, for error messages.
  * @throws ArgumentError with a one-line message, for text that skein-train or skein-profile did not write, and for a
  * damaged line.

@@ -44,7 +44,7 @@ export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] =>
 export const secondsOf = ({ startSeconds, endSeconds }: Pick<Span, "startSeconds" | "endSeconds">): number =>
   endSeconds - startSeconds;
 
-/** Sums over all spans with the same name. */
+/** Total seconds and number of calls of all spans with the same name. */
 export interface SpanSum {
   readonly seconds: number;
   readonly calls: number;

@@ -4,7 +4,7 @@ import { type Span, type SpanArgs, type Track, tracks } from "@skein/tensor-core
 import * as z from "zod";
 import { spanArgs } from "../parse-report.ts";
 
-/** Run facts that a trace contains in addition to its spans, so that a reader can identify the job. */
+/** Metadata of a run at the beginning of its trace, so that a reader can identify the job. */
 export interface TraceFacts {
   readonly job: string;
   readonly backend: string;
@@ -61,7 +61,9 @@ export const traceEvent: z.ZodType<SpanEvent | FlowEvent | MetadataEvent> = z.di
   z.object({ ph: z.literal("M"), name: z.string(), pid: rank, args: z.object({ labels: z.string().optional() }) }),
 ]);
 
-/** Schema of the facts before the events. Names are restricted as in job files, because they become folder names. */
+/**
+ * Schema of the run metadata before the events. Names are restricted as in job files, because they become folder names.
+ */
 export const traceFacts: z.ZodType<TraceFacts> = z.object({
   job: z
     .string()

@@ -20,7 +20,7 @@ const kernelStartSeconds = 0.9e-6;
  */
 const assumedEfficiency = 0.6;
 
-/** Build a device description from the data sheet of a GPU. */
+/** Builds a device description from the data sheet of a GPU. */
 export const dataSheetGpu = ({ memoryGibibytes, ...sheet }: GpuDataSheet): ComputeDevice => ({
   kind: "gpu",
   ...sheet,
@@ -77,7 +77,7 @@ export interface GpuHost {
   readonly network?: HostNetwork;
 }
 
-/** Build a hardware file for one host with several equal GPUs. */
+/** Builds a hardware file for one host with several equal GPUs. */
 export const hostOfGpus = ({ name, description, device, gpus, interconnect, network }: GpuHost): HardwareFile => {
   const within = timesOf(interconnect.kind, interconnect.bytesPerSecond);
   const between =

@@ -29,7 +29,7 @@ export const shippedHardware: readonly HardwareFile[] = [
 ];
 
 /**
- * Find shipped hardware by name.
+ * Finds shipped hardware by name.
  *
  * @throws ArgumentError for an unknown name; the message lists the known names.
  * @example

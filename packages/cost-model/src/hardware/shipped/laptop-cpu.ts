@@ -14,8 +14,8 @@ const [largeBytes, largeSeconds, smallBytes, smallSeconds] = [2 ** 26, 3488e-6, 
 const memoryBytesPerSecond = (2 * largeBytes) / largeSeconds;
 
 /**
- * Seconds per byte of a sum. In the all-reduce, each rank sends two messages with half of the vector: in the
- * reduce-scatter, and in the all-gather. Sums read half as many bytes as are sent.
+ * Seconds per byte of a sum, at the memory bandwidth. `secondsPerByte` excludes the time of sums: in the all-reduce,
+ * each rank sends half of the vector twice (reduce-scatter and all-gather), and sums half as many bytes as it sends.
  */
 const reduceSecondsPerByte = 1 / memoryBytesPerSecond;
 const secondsPerByte = largeSeconds / largeBytes - reduceSecondsPerByte / 2;

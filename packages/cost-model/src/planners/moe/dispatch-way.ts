@@ -12,7 +12,7 @@ import { layerTimeline } from "./layer-timeline.ts";
  * - `dense`: sends all slots.
  * - `ragged`: sends only rows that contain a token.
  * - `hierarchical`: sends only rows that contain a token, over one level of links after another.
- * - `duplicate-free`: sends each token once to each group that needs the token.
+ * - `duplicate-free`: sends each token once to each rank group that contains any of its experts.
  */
 export type DispatchWay = "dense" | "ragged" | "hierarchical" | "duplicate-free";
 
@@ -45,7 +45,7 @@ export interface DispatchLinks {
 
 /** Computation seconds of a rank: forward plus backward. */
 export interface LayerComputing {
-  /** Seconds in which the experts compute R rows. While the experts compute one chunk, other chunks can be sent. */
+  /** Seconds that the experts need for R rows. While the experts process one chunk, other chunks can be sent. */
   readonly expertSeconds: number;
   /** Extra seconds of expert computation per chunk. */
   readonly chunkSeconds: number;
@@ -63,7 +63,7 @@ export interface SeparateBackward {
   readonly copySeconds: number;
 }
 
-/** A dispatch method with its numbers of chunks. */
+/** A dispatch method, with the chunk counts of its forward and backward pass. */
 export interface DispatchChoice {
   readonly way: DispatchWay;
   readonly numChunks: number;
@@ -146,12 +146,13 @@ const trafficOf = (
 };
 
 /**
- * Number of collectives per level and chunk, to the experts (`there`) and back. Row counts are sent before the rows.
+ * Number of collectives per level and chunk, to the experts (`there`) and back. Methods other than `dense` send row
+ * counts in separate collectives before the rows.
  */
 interface StartUps {
   readonly there: number;
   readonly back: number;
-  /** Number of exchanges of row counts over all ranks, before the first level. */
+  /** Number of collectives that exchange row counts over all ranks, before the first level. */
   readonly counts: number;
 }
 
@@ -163,14 +164,14 @@ const startUpsOf = (way: DispatchWay, pass: "forward" | "backward"): StartUps =>
 };
 
 /**
- * Computes the seconds of one chunk over a level in one direction: one collective with all bytes, and `numStartUps` − 1
- * collectives that are almost empty.
+ * Computes the seconds to send one chunk over a level in one direction. One collective sends all bytes; the other
+ * `numStartUps` − 1 collectives are almost empty.
  */
 const levelSeconds = (model: CollectiveModel, bytes: number, numStartUps: number): number =>
   collectiveSeconds(model, bytes) + (numStartUps - 1) * collectiveSeconds(model, 0);
 
 /**
- * Predict the seconds of an expert layer, forward plus backward, for a dispatch method and a number of chunks. All
+ * Predicts the seconds of an expert layer, forward plus backward, for a dispatch method and a number of chunks. All
  * experts are assumed to be chosen equally often. Each pass is a `layerTimeline` with three streams: the first level of
  * dispatch and last level of return, the levels in between, and the experts. Backward computes twice as long as
  * forward. If the backward pass has a different number of chunks, rows are copied first, and its experts repeat
@@ -187,7 +188,7 @@ const levelSeconds = (model: CollectiveModel, bytes: number, numStartUps: number
  *
  * Cost: O(chunks + levels).
  *
- * @throws ArgumentError for sizes that are not whole numbers from 1, levels whose product is not the number of ranks,
+ * @throws ArgumentError for sizes that are not positive integers, levels whose product is not the number of ranks,
  * backward chunks that a method cannot have, or impossible times.
  *
  * @example
@@ -259,7 +260,8 @@ export interface PredictedDispatch extends DispatchChoice {
 }
 
 /**
- * Predict all choices, fastest first; equal predictions are ordered by number of chunks, then by input order.
+ * Predicts the seconds of all dispatch choices. The result is ordered by seconds, fastest first; equal predictions are
+ * ordered by number of chunks, then by input order.
  *
  * @throws ArgumentError under the conditions of `dispatchSeconds`.
  * @example

@@ -1,6 +1,6 @@
 /**
- * Compute the expected duplication rate of evenly routed tokens: the fraction of token copies that are saved by sending
- * each token at most once to each group. With E experts, K experts per token and g groups:
+ * Computes the expected duplication rate of evenly routed tokens: the fraction of token copies that are saved by
+ * sending each token at most once to each group. With E experts, K experts per token and g groups:
  *
  *     1 − (g / K) · (1 − C(E − E/g, K) / C(E, K))
  *

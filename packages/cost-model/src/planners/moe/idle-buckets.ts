@@ -44,7 +44,7 @@ const secondsWith = (stretch: BackwardSegment): ((gradientSeconds: number) => nu
 };
 
 /**
- * Merge gradients into buckets whose all-reduces use the network's idle times in a backward pass with expert layers:
+ * Merges gradients into buckets whose all-reduces use the network's idle times in a backward pass with expert layers:
  * the times between a layer's token exchanges, and the computation between layers. Each segment may send gradients that
  * are ready when the segment begins. The remaining gradients follow at the end:
  *
@@ -80,8 +80,7 @@ export const planIdleBuckets = (
   const { tensors } = profile;
   const numTensors = tensors.length;
   /**
-   * Returns the all-reduce seconds (one all-reduce per merge class) for the gradients from each index up to `end`, by
-   * first index.
+   * Returns the seconds to all-reduce the gradients from each index up to `end`, with one all-reduce per merge class.
    */
   const secondsUpTo = (end: number): readonly number[] => {
     const bytesOf = new Map<string, number>();

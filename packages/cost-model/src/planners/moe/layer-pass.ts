@@ -1,7 +1,10 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 
-/** A collective of a full layer: time model and bytes. With r chunks, each chunk sends 1/r of the bytes. */
+/**
+ * A collective of an expert layer without chunks: its time model and its bytes. With r chunks, each chunk sends 1/r of
+ * the bytes.
+ */
 export interface LayerCollective {
   readonly model: CollectiveModel;
   readonly bytes: number;
@@ -31,7 +34,7 @@ export interface ChunkSeconds {
   readonly experts: number;
 }
 
-/** Check a number of chunks. @throws ArgumentError unless it is a whole number from 1. */
+/** Checks a number of chunks. @throws ArgumentError unless it is a positive integer. */
 export const checkNumChunks = (numChunks: number): void => {
   if (!(Number.isSafeInteger(numChunks) && numChunks >= 1))
     throw new ArgumentError(
@@ -39,7 +42,7 @@ export const checkNumChunks = (numChunks: number): void => {
     );
 };
 
-/** Check a time. @throws ArgumentError for a time that is negative or infinite. */
+/** Checks a time. @throws ArgumentError for a time that is negative or infinite. */
 export const checkSeconds = (name: string, seconds: number): void => {
   if (!(seconds >= 0 && Number.isFinite(seconds)))
     throw new ArgumentError(
@@ -48,10 +51,10 @@ export const checkSeconds = (name: string, seconds: number): void => {
 };
 
 /**
- * Compute the seconds of each operation on one of r equal chunks: t(r) = a + b · n / r for a collective of n bytes,
+ * Computes the seconds of each operation on one of r equal chunks: t(r) = a + b · n / r for a collective of n bytes,
  * start-up + work / r for the experts.
  *
- * @throws ArgumentError for a number of chunks that is not a whole number from 1, or impossible values.
+ * @throws ArgumentError for a number of chunks that is not a positive integer, or impossible values.
  *
  * Source: the performance model of FSMoE, ASPLOS 2025.
  */
@@ -70,7 +73,7 @@ export const chunkSeconds = (pass: MoeLayerPass, numChunks: number): ChunkSecond
 };
 
 /**
- * Estimate the backward pass of a layer from its forward pass. All-gather and reduce-scatter swap their bytes. Experts
+ * Estimates the backward pass of a layer from its forward pass. All-gather and reduce-scatter swap their bytes. Experts
  * take twice as long, because each product has two gradients.
  *
  * Source: FSMoE, ASPLOS 2025, which measured 1.9 to 2.1 times the forward time for experts.

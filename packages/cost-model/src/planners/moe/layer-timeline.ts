@@ -42,7 +42,7 @@ const intraNodeSteps = (numChunks: number, order: IntraNodeOrder): readonly Intr
 };
 
 /**
- * Simulate one pass over an expert layer in r chunks on three streams. Each stream runs one operation at a time in a
+ * Simulates one pass over an expert layer in r chunks on three streams. Each stream runs one operation at a time in a
  * fixed order, and every operation starts as soon as its stream is free and its input is ready:
  *
  *     inter-node   dispatch 1 … r, all-reduce of gradients, combine 1 … r
@@ -57,8 +57,7 @@ const intraNodeSteps = (numChunks: number, order: IntraNodeOrder): readonly Intr
  *
  * Cost: O(r).
  *
- * @throws ArgumentError for a number of chunks that is not a whole number from 1, or a time that is negative or
- * infinite.
+ * @throws ArgumentError for a number of chunks that is not a positive integer, or a time that is negative or infinite.
  *
  * @example
  * ```ts
@@ -75,7 +74,7 @@ export const layerTimeline = (chunk: ChunkSeconds, schedule: LayerSchedule): Lay
 
   const streams = { interNode: [] as LayerSpan[], intraNode: [] as LayerSpan[], compute: [] as LayerSpan[] };
   /**
-   * Append an operation to its stream.
+   * Appends an operation to its stream.
    * @returns the end of the operation in seconds.
    */
   const run = (

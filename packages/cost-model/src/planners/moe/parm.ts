@@ -76,7 +76,7 @@ export const overlappedSeconds = (allToAllSeconds: number, allGatherSeconds: num
   Math.max(allToAllSeconds, allGatherSeconds) + Math.min(allToAllSeconds, allGatherSeconds) / numSteps;
 
 /**
- * Predict the cost of one pass over an expert layer whose ranks along "tensor" have the same tokens. The baseline is
+ * Predicts the cost of one pass over an expert layer whose ranks along "tensor" have the same tokens. The baseline is
  * DeepSpeed-MoE's schedule, in which each of these ranks does all work. S1 and S2 are Parm's schedules. With S = k · f
  * · B · L slots:
  *
@@ -150,7 +150,8 @@ export const parmCosts = (
 };
 
 /**
- * Choose the fastest schedule. If schedules are equally fast, S1 is preferred to S2, and S2 to the baseline.
+ * Chooses the fastest communication schedule of a layer. If schedules are equally fast, S1 is preferred to S2, and S2
+ * to the baseline.
  * @example
  * ```ts
  * const cost = (seconds: number) => ({ communicationSeconds: seconds, expertFlops: 0, seconds });

@@ -10,9 +10,9 @@ export interface PipelinePlan {
   readonly seconds: number;
 }
 
-/** Candidates to compare. */
+/** Candidate pipelines to compare: chunk counts, and orders of collectives within a node. */
 export interface PipelineChoices {
-  /** Candidate numbers of chunks. Default: 1, 2, 4 and 8, as in the released code. */
+  /** Candidate chunk counts. Default: 1, 2, 4 and 8, as in the released code. */
   readonly degrees?: readonly number[] | undefined;
   /** Candidate orders of collectives within a node. Default: both orders. */
   readonly intraNodeOrders?: readonly IntraNodeOrder[] | undefined;
@@ -28,7 +28,10 @@ export interface PipelineCandidate extends PipelinePlan {
 
 const bothOrders: readonly IntraNodeOrder[] = ["gathers-first", "alternating"];
 
-/** Simulate all candidates without gradients. The result is ordered by number of chunks, fewest first. */
+/**
+ * Simulates all candidate schedules without a gradient all-reduce. The result is ordered by number of chunks, fewest
+ * first.
+ */
 export const pipelineCandidates = (
   pass: MoeLayerPass,
   { degrees = [1, 2, 4, 8], intraNodeOrders = bothOrders }: PipelineChoices = {},
@@ -51,8 +54,8 @@ export const pipelineCandidates = (
 };
 
 /**
- * Choose the candidate that ends first with a gradient all-reduce of `gradientSeconds`. Among candidates that end at
- * the same time, the first candidate in the list is chosen.
+ * Chooses the candidate schedule that ends first with a gradient all-reduce of `gradientSeconds` seconds. Among
+ * candidates that end at the same time, the first candidate in the list is chosen.
  */
 export const fastest = (candidates: readonly PipelineCandidate[], gradientSeconds: number): PipelinePlan => {
   const plans = candidates.map(({ numChunks, intraNodeOrder, seconds, fixedSeconds }) => ({
@@ -64,7 +67,7 @@ export const fastest = (candidates: readonly PipelineCandidate[], gradientSecond
 };
 
 /**
- * Choose the number of chunks for one pass over an expert layer, and the order of its collectives within a node: the
+ * Chooses the number of chunks for one pass over an expert layer, and the order of its collectives within a node: the
  * choice with the smallest makespan of `layerTimeline`. Among equal makespans, fewer chunks are preferred, then the
  * order listed first.
  *
@@ -91,7 +94,7 @@ const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : g
 
 /**
  * Returns the required divisor of an expert's capacity, so that both passes can divide the capacity into chunks: the
- * least common multiple of the two numbers of chunks.
+ * least common multiple of the two chunk counts.
  */
 export const capacityMultiple = (forward: PipelinePlan, backward: PipelinePlan): number =>
   (forward.numChunks / greatestCommonDivisor(forward.numChunks, backward.numChunks)) * backward.numChunks;
