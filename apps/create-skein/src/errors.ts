@@ -1,4 +1,4 @@
-/** A user error with a one-line message: what is wrong, the rule, and the cure. */
+/** A user error. The one-line message says what is wrong, states the rule, and suggests a fix. */
 export class CreateError extends Error {
   override name = "CreateError";
 }

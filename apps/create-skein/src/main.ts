@@ -26,7 +26,7 @@ const faultOf = (folder: string): string | undefined => {
   }
 };
 
-/** Runs synchronous `work` without interruption by signals. */
+/** Runs synchronous `work`. SIGINT, SIGTERM and SIGHUP do not end the process before `work` returns. */
 const undisturbed = (work: () => void): void => {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   const wait = (): void => undefined;

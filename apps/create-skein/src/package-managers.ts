@@ -21,7 +21,7 @@ export const managerOf = (userAgent: string | undefined): Manager => {
 };
 
 /**
- * Returns the two commands that the user runs next.
+ * Returns the commands with which the user installs the new project, and starts it.
  * @param folder Path of the project relative to the working folder.
  */
 export const nextCommands = (folder: string, manager: Manager): readonly [install: string, start: string] => {

@@ -25,8 +25,8 @@ const templatesFolder = fileURLToPath(new URL("../templates", import.meta.url));
 const ignoredEntries: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
 
 /**
- * Runs `work`, and converts file system errors. @throws CreateError in place of a file system error; other errors
- * unchanged.
+ * Runs `work`, and converts file system errors to user errors.
+ * @throws CreateError instead of a file system error; all other errors unchanged.
  */
 const explained = <T>(folder: string, work: () => T): T => {
   try {
@@ -80,7 +80,10 @@ export interface Project {
   readonly manager: Manager;
 }
 
-/** pnpm exits with code 1 after an install unless each install script is explicitly allowed or denied. */
+/**
+ * Settings for pnpm, which exits with code 1 after an install unless each install script is explicitly allowed or
+ * denied.
+ */
 const pnpmSettings = `# For pnpm: no package needs its install script.
 allowBuilds:
 ${unbuilt.map((name) => `  ${name}: false # optional; only makes the package faster\n`).join("")}`;

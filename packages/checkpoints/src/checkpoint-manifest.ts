@@ -29,8 +29,8 @@ export interface Manifest {
    */
   readonly job?: Readonly<Record<string, string>> | undefined;
   /**
-   * Plan of the gradient exchange, which determines the layout of residuals. The program that made the plan defines the
-   * schema of this JSON object.
+   * Plan of the gradient exchange, which determines the layout of compressor residuals. The schema of this JSON object
+   * is defined by the program that made the plan.
    */
   readonly plan?: object | undefined;
   /** Best evaluation so far. Absent: the job does not compare evaluations. */

@@ -4,7 +4,7 @@ import type { FileWrites } from "@skein/cli/node";
 
 // A rank's writer thread loads this file: see file-writes.ts.
 
-/** Name, size and hash of a checkpoint file when it was written. */
+/** Name of a checkpoint file, and its size and hash at the time of writing. */
 export interface SavedFile {
   readonly name: string;
   readonly bytes: number;

@@ -227,7 +227,10 @@ export const hasCheckpoint = (files: Files, output: string): boolean => checkpoi
 export const newestStep = (files: Files, output: string): number =>
   Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
 
-/** Maximum number of checkpoints that a running run may remove while this process reads them one after the other. */
+/**
+ * Number of checkpoints, each removed by the run before this process has read it, after which the search for a valid
+ * checkpoint fails.
+ */
 export const maxRemoved = 20;
 
 /**

@@ -25,7 +25,10 @@ export type DataPosition =
       readonly batch?: number | undefined;
       readonly offset?: number | undefined;
     }
-  /** Position in a stream: number of completed steps, position of each lane, and digest of the stream's files. */
+  /**
+   * Position in a stream: number of completed steps, position in each lane (part of the stream that is read
+   * independently), and digest of the stream's files.
+   */
   | { readonly step: number; readonly lanes: readonly LanePosition[]; readonly digest: string };
 
 const count = z.int().min(0);
@@ -50,7 +53,10 @@ export const dataPositionSchema: z.ZodType<DataPosition> = z.union([
   z.strictObject({ step: count, lanes: z.array(lane).min(1), digest: z.string().regex(/^[0-9a-f]{64}$/) }),
 ]);
 
-/** Describes why a position is impossible after `step` steps; undefined if it is possible. */
+/**
+ * Returns a description of the contradiction if `data` cannot be the position of a run after `step` steps. Undefined:
+ * the position is possible.
+ */
 export const positionFault = (data: DataPosition, step: number): string | undefined => {
   if (!("lanes" in data))
     return data.step < data.stepsPerEpoch && data.epoch * data.stepsPerEpoch + data.step === step + (data.offset ?? 0)

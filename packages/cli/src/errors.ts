@@ -27,8 +27,8 @@ export const stopCodes: readonly number[] = [
 ];
 
 /**
- * Error for an unusable job file or option. The message has one line per fault: location, value, rule and cure. In
- * quoted values, secrets in URLs are redacted, and terminal control characters are escaped.
+ * Error for an unusable job file or option. The message has one line per fault: location, value, rule and suggested
+ * fix. In quoted values, secrets in URLs are redacted, and terminal control characters are escaped.
  */
 export class ConfigError extends SkeinError {
   override name = "ConfigError";
@@ -162,9 +162,9 @@ export const isShortage = ({ code }: Pick<ErrorReport, "code">): boolean =>
   code === "out-of-handles" || code === "out-of-processes";
 
 /**
- * Converts an error caused by exhausted file handles or processes to an `ExhaustedError` with a cure; returns other
- * errors unchanged. Checks the message instead of the error code, because some errors of Node, and errors that quote a
- * system error, have no code for the shortage.
+ * Converts an error caused by exhausted file handles or processes to an `ExhaustedError` whose message suggests a fix;
+ * returns other errors unchanged. Checks the message instead of the error code, because some errors of Node, and errors
+ * that quote a system error, have no code for the shortage.
  */
 const explainShortage = (error: Error): Error => {
   const [cause] = error.message.split(/[;\n]/) as [string];
@@ -208,7 +208,7 @@ export interface ErrorReport {
 
 /** Maximum lengths of an error's message and stack, in characters. A user module may throw an error of any length. */
 const [maxMessage, maxStack] = [8_000, 16_000];
-/** Number of characters preserved at the end of a shortened message, where the cure is. */
+/** Number of characters preserved at the end of a shortened message, which contains the suggested fix. */
 const endLength = 1_000;
 
 const shortened = (text: string, most: number): string => {
@@ -250,8 +250,8 @@ export const reviveError = ({ kind, code, message, stack }: ErrorReport, where: 
 const isDiskFull = (code: string): boolean => code === "ENOSPC" || code === "EDQUOT";
 
 /**
- * Returns an error that explains a full disk, for a file that was to be written completely; returns all other errors
- * unchanged.
+ * Returns a `DiskFullError` if an export failed because the disk is full. Its message says that nothing was written.
+ * Returns all other errors unchanged.
  */
 export const explainFullExport = (error: unknown, output: string): unknown => {
   const { code } = describeError(error);
@@ -263,8 +263,8 @@ export const explainFullExport = (error: unknown, output: string): unknown => {
 };
 
 /**
- * Returns an error that explains a full disk, with the saved state and the way to continue; returns all other errors
- * unchanged.
+ * Returns a `DiskFullError` if a run stopped because the disk is full. Its message names the intact checkpoint, if
+ * there is one, and says how to continue. Returns all other errors unchanged.
  */
 export const explainDiskFull = (error: unknown, output: string, checkpoint: string | undefined): unknown => {
   const { code } = describeError(error);

@@ -58,8 +58,8 @@ export const parseYaml = (text: string, file: string): readonly ParsedYaml[] => 
 };
 
 /**
- * Returns the offset of the alias that `message` names. If the message names no alias, returns the offset of the first
- * alias.
+ * Returns the text offset of the YAML alias that a parser's `message` names. If the message names no alias, returns the
+ * offset of the first alias in the document.
  */
 const firstAlias = (document: Document, message: string): number => {
   let first: Alias | undefined;

@@ -6,8 +6,8 @@ type ShardsJob = Pick<ExpertsJob, "shards">;
 type TensorMesh = Pick<MeshJob, "tensor">;
 
 /**
- * Returns the schedule for experts that are sharded between the ranks along "tensor". Undefined: experts are not
- * sharded.
+ * Returns the schedule by which the ranks along the mesh axis "tensor" divide the work on sharded experts. Undefined:
+ * experts are not sharded.
  */
 export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): ExpertShards | undefined => {
   const axes = { axis: tensorAxis, productAxis: expertShardsAxis };
@@ -26,8 +26,8 @@ export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): Expe
 };
 
 /**
- * Returns the number of shards per expert that receive tokens separately. Dispatchers treat each of these shards as an
- * expert.
+ * Returns the number of shards of each expert to which tokens are dispatched separately. Dispatchers treat each of
+ * these shards as an expert.
  */
 export const numFusedShards = (job: ShardsJob, mesh: TensorMesh): number =>
   buildShards(job, mesh)?.gates === "own" ? mesh.tensor : 1;

@@ -6,8 +6,8 @@ import type { jobSchema } from "./job-schema.ts";
 type JobFile = Immutable<z.input<typeof jobSchema>>;
 
 /**
- * Field of a job, as passed by a program: without values that only `train` sets. The file of a module may also be a
- * URL, relative to the program's own file.
+ * Field of a job, as passed by a program. Excludes the variants that only `train` sets. The file of a module may also
+ * be a URL, which a program can resolve against its own file.
  */
 type JobPart<T> = T extends { readonly kind: "program" }
   ? never

@@ -38,7 +38,7 @@ export type CurvatureJob = Extract<OptimizerJob, { kind: "eva" | "eva-f" | "kfac
 
 export type KfacJob = Extract<OptimizerJob, { kind: "kfac" }>;
 
-/** Rule that groups K-FAC factors into messages, in the order in which factors are computed. */
+/** Rule by which K-FAC factors, in the order in which they are computed, are grouped into messages. */
 export type FactorBucketsJob = NonNullable<KfacJob["factorBuckets"]>;
 
 /** Data settings of images that are decoded and resized to one size, for any kind of image file. */

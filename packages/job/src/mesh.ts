@@ -56,7 +56,8 @@ export const hasGrid = ({ form }: KfacJob): boolean =>
 type Groups = readonly (readonly number[])[];
 
 /**
- * Partitions ranks along a product of axes: the ranks of a group have the same coordinates along all other axes.
+ * Partitions ranks into groups along a product of mesh axes. The ranks of a group have equal coordinates along all axes
+ * except those in `along`.
  *
  * @param mesh sizes of the axes, slowest axis first.
  */
@@ -128,9 +129,7 @@ export const meshOf = (job: Job): Mesh =>
 /** Returns the axis that contains all ranks. */
 export const everyRankAxis = (mesh: Mesh): string => (Object.hasOwn(mesh, worldAxis) ? worldAxis : dataAxis);
 
-/**
- * Mesh axis of the ranks that hold the same shard of a parameter. Key: the axes along which the parameter is sharded.
- */
+/** Mesh axis of the ranks that hold the same shard of a parameter, by the axes along which the parameter is sharded. */
 const replicasAlong: Readonly<Record<string, string>> = {
   [expertAxis]: expertReplicasAxis,
   [tensorAxis]: dataAxis,

@@ -1,6 +1,6 @@
 import type { Job, ModuleJob } from "./job.ts";
 
-/** Facts about a job key that can name a user module. */
+/** Properties of a job key that can name a user module. */
 interface KeyFacts {
   /** Parameters of the factory that the module exports, as text for messages. */
   readonly parameters: string;
@@ -21,7 +21,7 @@ export type ModuleKey =
   | "callbacks";
 
 /**
- * Facts about each module key. This table determines which modules are loaded, identified by content digest, and hashed
+ * Properties of each module key. The modules under these keys are loaded, identified by content digest, and hashed
  * without their file path.
  */
 export const moduleKeys: Readonly<Record<ModuleKey, KeyFacts>> = {

@@ -18,10 +18,10 @@ export const ownModule = {
 /** Fields of a user object that a program passed to `train`. */
 export const ownProgram = { kind: z.literal("program"), digest };
 
-/** Description of values that only `train` sets. */
+/** Schema description of a user object that a program passed to `train`. */
 export const programRule = "An object passed to train() by a program; not for job files.";
 
-/** Returns the schema of a user object, which is made by a module or passed by a program. */
+/** Returns the schema of a user object, which is either exported by a user module or passed by a program. */
 export const userObject = (describe: string) =>
   z
     .discriminatedUnion("kind", [z.strictObject(ownModule), z.strictObject(ownProgram).describe(programRule)])

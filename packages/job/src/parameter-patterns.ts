@@ -5,7 +5,7 @@ import { didYouMean, leavesByPath } from "@skein/tensor-core/backend";
 
 // A job selects parameters of a model by globs over their paths. Checkpoints and messages use the same paths.
 
-/** Pattern that selects all parameters of fewer than two dimensions, such as biases and gains of norms. */
+/** Pattern that selects all parameters of fewer than two dimensions, such as biases and normalization gains. */
 export const normsAndBiases = "norms-and-biases";
 
 /** Path and shape of a parameter, by which patterns select parameters. */
@@ -14,7 +14,10 @@ export interface NamedParameter {
   readonly shape: Shape;
 }
 
-/** Converts a path to a glob: dots become slashes, except double dots in ranges such as `{0..5}`. */
+/**
+ * Converts the path of a parameter, or a pattern, to a glob: dots become slashes, except double dots in ranges such as
+ * `{0..5}`.
+ */
 const asGlob = (path: string): string => path.replaceAll(/(?<!\.)\.(?!\.)/g, "/");
 
 /**

@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** Schema of a count of at least 1. Counts, and the indices of many counted objects, are stored in 32 bits. */
+/**
+ * Schema of a count: an integer from 1 to 2³¹ − 1, because counts, and the indices of many counted objects, are stored
+ * in 32 bits.
+ */
 export const count = z
   .int()
   .min(1)

@@ -12,7 +12,7 @@ export type Ask =
   | { readonly kind: "details" | "samples" | "traces"; readonly folder: string }
   | { readonly kind: "histograms"; readonly folder: string; readonly step: number | undefined };
 
-/** Response as JSON, or the reason of a failure. */
+/** Response to a request: JSON text, or the reason for a failure. */
 export type AskAnswer = { readonly text: string } | { readonly fault: string };
 
 const read = (ask: Ask): unknown => {

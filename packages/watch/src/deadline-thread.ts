@@ -29,6 +29,7 @@ export class DeadlineThread {
   private timer: NodeJS.Timeout | undefined;
 
   /**
+   * Prepares a thread, which is started by the first request.
    * @param start Starts a thread that first sends `threadIsReady`.
    * @param milliseconds Time limit of a request.
    */
@@ -38,6 +39,7 @@ export class DeadlineThread {
   }
 
   /**
+   * Sends a request to the thread, and returns the response.
    * @throws Error with a one-line message if the request exceeds its time limit, or if the thread ends by itself, for
    * example because it is out of memory.
    */

@@ -1,5 +1,6 @@
-/** Header of a table in a message of `/api/rows`: the rows of one line type. */
 import type { MetricTable } from "@skein/run-files";
+
+/** Header of a table in a message of `/api/rows`: the rows of one line type. */
 export interface RowsHeader {
   readonly type: string;
   /** Index of the first row in the message. */

@@ -102,7 +102,10 @@ const firstOf = (ids: Set<string>): string | undefined => {
 export class Listeners {
   private readonly responses = new Map<ServerResponse, Listener>();
 
-  /** @param runs Ids of existing runs, in the order in which they are sent. */
+  /**
+   * Adds an open page, which receives the existing runs and then all changes.
+   * @param runs Ids of existing runs, in the order in which they are sent.
+   */
   add(response: ServerResponse, runs: readonly string[], factsOf: (id: string) => RunFacts | undefined): void {
     response.writeHead(200, { ...securityHeaders, "Content-Type": "text/event-stream; charset=utf-8" });
     response.write("retry: 1000\n\n");

@@ -11,7 +11,7 @@ export interface LookLoopInput {
   note(line: string): void;
 }
 
-/** Runs written within this number of milliseconds are checked often. */
+/** Time in milliseconds after its last write during which a run is checked often. */
 const livelyFor = 120_000;
 /**
  * Maximum number of concurrent requests to the thread: enough to keep the thread busy, but few enough for short waits.
@@ -21,9 +21,9 @@ const maxConcurrent = 16;
 const searchShare = 0.01;
 /** Maximum pause between searches in milliseconds. Has priority over `searchShare`. */
 const longestPause = 30_000;
-/** Interval in milliseconds at which runs that seem to have ended are checked again. */
+/** Interval in milliseconds at which seemingly ended runs are checked again. */
 const lookAnyway = 300_000;
-/** Maximum number of runs that seem to have ended that are checked after each search. */
+/** Maximum number of seemingly ended runs that are checked after each search. */
 const maxUnscheduled = 500;
 /**
  * Maximum time in milliseconds that a page waits for all runs when the server starts. Runs that have not been read by
@@ -102,7 +102,7 @@ export class LookLoop {
     this.startReads();
   }
 
-  /** Queues runs, newest first, as the page lists them. */
+  /** Queues runs. The queue is sorted newest first, like the list on the page. */
   private enqueueNewest(ids: readonly string[]): void {
     const { runs } = this.input;
     for (const id of ids) if (runs.lookedAt(id) === -Infinity) this.unseen.add(id);

@@ -21,7 +21,7 @@ export class RunAsks {
   /** Pending responses, by request. Equal requests share one response. */
   private readonly asked = new Map<string, Promise<string>>();
 
-  /** @returns the response as JSON. @throws Error with a one-line message. */
+  /** Responds to a request. @returns the response as JSON. @throws Error with a one-line message. */
   answer(ask: Ask): Promise<string> {
     const key = JSON.stringify(ask);
     const asked =

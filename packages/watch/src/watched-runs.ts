@@ -18,7 +18,7 @@ interface WatchedRun {
   readonly id: string;
   readonly folder: string;
   readonly tail: MetricTail;
-  /** Result of the last search that found the run. */
+  /** State of the run in the last search that found it. */
   found: FoundRun;
   stamps: KnownRun["stamps"];
   files: RunFiles;
@@ -129,12 +129,15 @@ export class WatchedRuns {
     return this.runs.get(id)?.facts;
   }
 
-  /** Time at which a run was last written, as of the last search, in milliseconds since 1970. */
+  /** Returns the time at which a run was last written, as of the last search, in milliseconds since 1970. */
   writtenAt(id: string): number {
     return this.runs.get(id)?.found.writtenAt ?? 0;
   }
 
-  /** Time at which a run was last read, in milliseconds of `performance.now()`. */
+  /**
+   * Returns the time at which a run was last read, in milliseconds of `performance.now()`; −Infinity if it has not been
+   * read.
+   */
   lookedAt(id: string): number {
     return this.runs.get(id)?.lookedAt ?? -Infinity;
   }
@@ -207,14 +210,14 @@ export class WatchedRuns {
     return this.thread.close();
   }
 
-  /** Processes data of one read at a time, and lets requests of pages run between reads. */
+  /** Runs `act` after all earlier actions. Between two actions, the event loop can handle requests of pages. */
   private inTurn(act: () => void): Promise<void> {
     const turn = this.turn.then(() => new Promise<void>((resolve) => setImmediate(resolve))).then(act);
     this.turn = turn.catch(() => undefined);
     return turn;
   }
 
-  /** @returns whether the run is new or may have changed. */
+  /** Stores a run that the search has found. @returns whether the run is new or may have changed. */
   private takeFound(found: FoundRun): boolean {
     const { id } = found;
     const run = this.runs.get(id);

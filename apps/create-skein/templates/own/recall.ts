@@ -2,9 +2,9 @@ import { argmax, cast, equal, logicalAnd } from "@skein/tensor-core";
 import { defineMetrics } from "skein-train";
 
 /**
- * Metrics are ratios of sums. `rows` returns named numbers for each row of a held-out batch, which are added up over
- * all batches and ranks. In this example, for each class: the number of rows of the class, and the number of correctly
- * classified rows of the class.
+ * Recall of each class as metrics of a run. `rows` returns named numbers for each row of a held-out batch: for each
+ * class, whether the row has this class, and whether it is also classified correctly. The numbers are summed over all
+ * batches and ranks. Each metric is the ratio of two sums.
  */
 export default defineMetrics({
   create: (task) => {

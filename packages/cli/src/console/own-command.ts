@@ -116,13 +116,13 @@ const withCommands = (text: string, pattern: RegExp, command: () => string): str
 
 /**
  * Replaces `skein-train` in commands such as `skein-train resume …` by the command with which the user started this
- * program. Some messages come from packages that do not know this command.
+ * program. Needed for messages of packages that do not know this command.
  */
 export const asTyped = (text: string, command: () => string = typedCommand): string =>
   withCommands(text, anyCommand, command);
 
 /**
- * Replaces commands in a message that another of our programs prints, such as skein-profile. Commands of that program
+ * Replaces commands in a message that another Skein program, such as skein-profile, prints. Commands of that program
  * are replaced by the command with which the user started the program. Commands of skein-train are replaced, as in
  * `asTyped`, by the command that starts skein-train on this machine.
  *

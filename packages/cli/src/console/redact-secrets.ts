@@ -11,7 +11,10 @@ const schemeBegin = /(?:^|[+.-])[a-z]/i;
 const restOfAddress = /[^\s"'`<>\\]+/y;
 const closing: ReadonlySet<string> = new Set(";,.:)]}");
 
-/** Redacts the values of `name=value&…`, or the whole text if it has no names. Punctuation at the end stays. */
+/**
+ * Redacts the values in a URL's query or fragment `name=value&…`; redacts the whole text if it has no names. Trailing
+ * punctuation is kept.
+ */
 const withoutValues = (part: string): string =>
   part.replace(/[^&#=?]+=?[^&#?]*/g, (pair) => {
     let end = pair.length;

@@ -1,9 +1,9 @@
 import { z } from "zod";
 
 /**
- * Returns the schema of a record with any keys whose values match `value`. Unlike `z.record`, which drops the key
- * `__proto__`, the schema keeps every own key. Users choose the names of fields, parameters and metrics, so that any
- * key may occur.
+ * Returns the schema of an object with arbitrary keys, whose values match `value`. Unlike `z.record`, which drops the
+ * key `__proto__`, the schema keeps every own key. Users choose the names of fields, parameters and metrics, so that
+ * any key may occur.
  */
 export const recordSchema = <Value>(value: z.ZodType<Value>): z.ZodType<Readonly<Record<string, Value>>> =>
   z.transform((input, context): Readonly<Record<string, Value>> => {

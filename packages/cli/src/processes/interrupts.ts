@@ -8,8 +8,8 @@ export type StopCause = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT";
 export const exitCodeOfSignal = (cause: StopCause): number => 128 + constants.signals[cause];
 
 /**
- * SIGUSR2 is treated as SIGTERM: launchers forward SIGUSR2, and mpirun kills its ranks when mpirun itself receives
- * SIGTERM.
+ * Signals that ask a process to save and stop. SIGUSR2 is treated as SIGTERM: launchers forward SIGUSR2, because mpirun
+ * kills its ranks when mpirun itself receives SIGTERM.
  */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"] as const;
 type StopSignal = (typeof signals)[number];

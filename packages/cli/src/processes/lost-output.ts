@@ -26,7 +26,7 @@ const writeFilesCompletely = (stream: NodeJS.WriteStream & { readonly fd: number
   };
 };
 
-/** Returns a line about lost output. Undefined if no output was lost. */
+/** Returns an error message about output that could not be written. Undefined: no output was lost. */
 const lostLine = (): string | undefined => {
   const [[name, { message }] = [undefined, { message: "" }]] = faults;
   return name === undefined
@@ -62,7 +62,10 @@ export const surviveLostOutput = (failureCode: number): void => {
   });
 };
 
-/** Keeps the exit code unchanged when output is lost, because launchers restart ranks that exit with an error. */
+/**
+ * Keeps the exit code of this process unchanged if output is lost. For ranks, because launchers restart ranks that exit
+ * with an error.
+ */
 export const keepExitCode = (): void => {
   changesExitCode = false;
 };

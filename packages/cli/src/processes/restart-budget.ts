@@ -7,7 +7,7 @@ export class RestartBudget {
   private used = 0;
   private reached: number;
 
-  /** @param step Step of the checkpoint from which the run starts. */
+  /** Creates the budget of a run. @param step Step of the checkpoint from which the run starts. */
   constructor(most: number, step: number) {
     this.most = most;
     this.reached = step;

@@ -12,7 +12,7 @@ const byMatrix: readonly Job["optimizer"]["kind"][] = ["muon", "soap", "shampoo"
 export const needsWholeMatrices = ({ kind }: Job["optimizer"]): boolean =>
   kind !== "module" && kind !== "program" && !byElement.includes(kind);
 
-/** Reports a violated rule of a field. */
+/** Records that the field at `path` violates `rule`. */
 type Fault = (path: readonly string[], rule: string) => void;
 
 /** Returns the faults of the mesh. */

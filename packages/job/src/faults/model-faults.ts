@@ -47,7 +47,7 @@ export const modelFaults = ({ data, model, compression, zero }: Job): CrossField
   return faults;
 };
 
-/** Returns the faults in the options of experts. */
+/** Returns the faults in a job's expert options. */
 const expertsFaults = (
   { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting, ...way }: ExpertsJob,
   layers: number,
@@ -83,7 +83,7 @@ const expertsFaults = (
   return faults;
 };
 
-/** Returns the faults in the options of expert placement. */
+/** Returns the faults in a job's expert-placement options. */
 const placementFaults = (
   { placement, gate, dispatch }: ExpertsJob,
   { compression, zero }: Pick<Job, "compression" | "zero">,

@@ -20,7 +20,10 @@ export interface Override {
 
 export type Path = readonly (string | number)[];
 
-/** Sources of a job's values, from which errors derive the location of a fault. */
+/**
+ * Sources of a job's values: the job file with its line numbers, and command-line options. Error messages name these
+ * sources as the location of a fault.
+ */
 interface Source {
   readonly file: string;
   readonly document: Document | undefined;
@@ -32,8 +35,8 @@ export const startsWith = (path: Path, prefix: Path): boolean =>
   prefix.every((key, i) => String(path[i]) === String(key));
 
 /**
- * Returns the text offset of the deepest existing element of `path`. Offset of the element's key, or of the element's
- * value if there is no key.
+ * Returns the text offset of the element at `path`, or of its deepest existing ancestor. The offset is that of the
+ * element's key; if there is no key, that of its value.
  */
 const offsetOf = (document: Document, path: Path): number => {
   for (let depth = path.length; depth > 0; depth--) {
@@ -115,8 +118,8 @@ const suggestion = (word: unknown, known: readonly string[]): string => {
 };
 
 /**
- * Returns the cure in an error about a value that must be an object: the object's keys, and an example with the given
- * value.
+ * Returns the suggested fix for a value that must be an object: the keys of the object, and an example that contains
+ * the given value.
  */
 const withKeys = (known: readonly string[], value?: unknown): string => {
   const [first] = known;
@@ -126,7 +129,7 @@ const withKeys = (known: readonly string[], value?: unknown): string => {
   return `give an object${example}; its keys: ${known.join(", ")}`;
 };
 
-/** Formats a zod issue as lines, one per fault: location, key, value, rule and cure. */
+/** Formats a zod issue as lines, one per fault: location, key, value, rule and suggested fix. */
 const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): string[] => {
   const path = issue.path as Path;
   const name = nameOf(path);

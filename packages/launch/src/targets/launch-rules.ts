@@ -30,7 +30,7 @@ const targetsOf: Partial<Record<keyof LaunchOptions, readonly TargetName[]>> = {
   port: ["mpirun", ...acrossMachines],
 };
 
-/** Values derived from options and job, for rules that relate several options. */
+/** Effective values of target, transport, ranks and job, which rules between several options need. */
 interface Settled {
   readonly target: TargetName;
   readonly transport: LaunchTransport;

@@ -167,21 +167,26 @@ export const podTemplate = (
   },
 });
 
-/** Returns the rule for usage errors (a wrong job file or option), which would fail again on every attempt. */
+/**
+ * Returns the pod-failure rule for usage errors (a wrong job file or option), which would fail again on every attempt.
+ */
 export const onUsageError = (action: PodFailureRule["action"]): PodFailureRule => ({
   action,
   onExitCodes: { containerName, operator: "In", values: [exitCodes.usage] },
 });
 
-/** Rule for failures after which a retry may succeed. The plan limits the number of restarts. */
+/**
+ * Pod-failure rule for failures after which a retry may succeed. Each failure counts toward the restart limit of the
+ * plan.
+ */
 export const onRetriable: PodFailureRule = {
   action: "Count",
   onExitCodes: { containerName, operator: "In", values: [exitCodes.failure, exitCodes.temporary] },
 };
 
 /**
- * Returns the rules for pods that have not failed: pods evicted by the cluster, and pods that saved and stopped on
- * request.
+ * Returns the pod-failure rules for pods that have not failed: pods evicted by the cluster, and pods that saved and
+ * stopped on request.
  */
 export const onDisruption = (action: PodFailureRule["action"]): PodFailureRule[] => [
   { action, onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },

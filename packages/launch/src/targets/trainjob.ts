@@ -5,7 +5,7 @@ import type { Launch } from "./launch-target.ts";
 import { jobPath, literal, outputPath, rankContainer, rankEnvironment, resourcesOf } from "./rank-pod.ts";
 import { jobConfigMap, joinSecret, kubernetesLaunch, portOf, runMetadata, runName, runOnly } from "./run-objects.ts";
 
-/** Label of the runtime's job that the `trainer` section of a TrainJob configures. */
+/** Label of the runtime's job to which the `trainer` section of a TrainJob applies. */
 const ancestorLabel = { "trainer.kubeflow.org/trainjob-ancestor-step": "trainer" };
 
 const launcherJob = "launcher";

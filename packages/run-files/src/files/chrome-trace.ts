@@ -4,7 +4,7 @@ import { type RankSpans, type Span, type Track, tracks } from "@skein/tensor-cor
 
 interface TraceEvent {
   readonly name: string;
-  /** Phase of the event: X, a complete span; M, metadata; s, t and f, start, step and end of a flow. */
+  /** Phase of the event. X: a complete span; M: metadata; s, t, f: start, step and end of a flow. */
   readonly ph: "X" | "M" | "s" | "t" | "f";
   readonly pid: number;
   readonly [key: string]: unknown;

@@ -6,14 +6,17 @@ interface Reader<Event extends { readonly type: string }> {
 }
 
 /**
- * Broadcasts events to readers. A reader receives events from the moment when it starts to read. A slow reader misses
+ * Broadcasts events to readers. A reader receives the events emitted after it has started to read. A slow reader misses
  * some events; see `WaitingEvents`.
  */
 export class EventStream<Event extends { readonly type: string }> {
   private readonly readers = new Set<Reader<Event>>();
   private readonly makeLostEvent: (lost: string) => Event;
 
-  /** @param makeLostEvent Makes the last event of a reader that missed events, from text such as "12 steps". */
+  /**
+   * Creates a stream without readers.
+   * @param makeLostEvent Makes the last event of a reader that missed events, from a description such as "12 steps".
+   */
   constructor(makeLostEvent: (lost: string) => Event) {
     this.makeLostEvent = makeLostEvent;
   }

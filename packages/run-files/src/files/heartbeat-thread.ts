@@ -10,7 +10,7 @@ const content = Buffer.alloc(4096);
 // Without O_NONBLOCK, opening a named pipe waits for its writer.
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Touches the file if it belongs to this process. @returns whether the file belongs to another process. */
+/** Touches the lock file if it belongs to this process. @returns whether the lock file belongs to another process. */
 const beat = (): boolean => {
   const file = openSync(path, flags);
   try {

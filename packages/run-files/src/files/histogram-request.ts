@@ -52,7 +52,7 @@ export class HistogramRequests {
   private interval = 1;
   private stepsLeft = 1;
 
-  /** @param clock Returns a time in milliseconds. */
+  /** Creates the check for requests in `folder`. @param clock Returns a time in milliseconds. */
   constructor(
     folder: string,
     rank: number,
@@ -89,7 +89,7 @@ export class HistogramRequests {
     return true;
   }
 
-  /** Number of steps that take about a second, computed from recent steps. */
+  /** Returns the number of steps that take about a second, computed from recent steps. */
   private nextInterval(): number {
     const now = this.clock();
     const perStep = (now - this.checkedAt) / this.interval;

@@ -29,7 +29,7 @@ const valuesOf = (array: NdArray): ArrayLike<number> =>
     ? (array.data as ArrayLike<number>)
     : array.toNumbers();
 
-/** The empty range, which is contained in each range. */
+/** Range of an empty set of values. `jointRange` of this range and another range is the other range. */
 export const emptyRange: ValueRange = { min: Infinity, max: -Infinity };
 
 /** Returns the smallest range that contains two ranges. */
@@ -98,7 +98,7 @@ export const histogramOf = (
     : { size, zeros, nonFinite, min, max, mean: sum / finite, norm: Math.sqrt(sumOfSquares), counts };
 };
 
-/** Edges of a histogram's bins; one more than the number of bins. */
+/** Returns the edges of a histogram's bins; one more than the number of bins. */
 export const edgesOf = ({ min, max, counts: { length } }: Histogram): number[] =>
   length === 0
     ? []

@@ -6,7 +6,7 @@ import type { ParameterHistograms } from "@skein/report";
 /** File in the output folder of a run with histograms of weights and gradients, one line per parameter and step. */
 export const histogramsFile = "histograms.jsonl";
 
-/** A line of the file: histograms of a parameter, or the end of a step's histograms. */
+/** A line of `histograms.jsonl`: histograms of a parameter, or the end of a step's histograms. */
 export type HistogramsLine =
   | ({ readonly type: "parameter"; readonly step: number } & ParameterHistograms)
   | { readonly type: "complete"; readonly step: number; readonly parameters: number };
@@ -34,7 +34,9 @@ export class HistogramsFile {
     renameSync(`${this.path}.tmp`, this.path);
   }
 
-  /** @param isLast Whether these are the last parameters of the step. */
+  /**
+   * Appends the histograms of parameters after `step`. @param isLast Whether these are the last parameters of the step.
+   */
   record(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void {
     this.parameters += parameters.length;
     const lines: HistogramsLine[] = parameters.map((one) => ({ type: "parameter", step, ...one }));

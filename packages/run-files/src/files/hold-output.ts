@@ -35,7 +35,7 @@ export interface HoldOptions {
   readonly what: string;
   /** Called with a line for the user if it takes time to determine whether a holder is gone. */
   readonly note?: ((line: string) => void) | undefined;
-  /** Returns whether to stop waiting for a holder. */
+  /** Returns whether to stop waiting for another holder to end. */
   readonly isStopped?: (() => boolean) | undefined;
   /** Called if another process has taken the folder, because this process was suspended for longer than `silence`. */
   readonly onTaken?: ((error: RunError) => void) | undefined;
@@ -46,8 +46,8 @@ export interface HoldOptions {
 const heldHere = new Set<string>();
 
 /**
- * Whether a holder still writes or is gone. Unknown: the holder runs in another container or on another machine, so
- * that only heartbeats on its lock file can show whether it writes.
+ * Whether a holder still writes or is gone. "unknown": the holder runs in another container or on another machine, or
+ * its process id may have been reused. Then only heartbeats on its lock file show whether it writes.
  */
 const holderState = ({ host, pid, place, began, id }: Holder): "writes" | "gone" | "unknown" => {
   if (place === undefined ? host !== hostname() : place !== pidNamespace()) return "unknown";
@@ -109,8 +109,8 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
     );
   const askedAt = performance.now();
   /**
-   * Id of the holder for which this process waits, modification time of its lock file, and local time at which this
-   * process first saw that modification.
+   * Observed state of another holder: its id, the modification time of its lock file, and the local time at which this
+   * process first saw that modification. Undefined: no holder has been observed.
    */
   let seen: { readonly id: string; readonly touched: number; readonly at: number } | undefined;
   for (;;) {

@@ -71,6 +71,7 @@ export class MetricFiles implements MetricSink {
   private readonly log: Pick<MetricSink, "record" | "rewind"> | undefined;
 
   /**
+   * Opens the metric files in `folder`.
    * @param fromStep Number of steps completed before this process; later lines of an earlier run are removed.
    * @param log Additional destination for each line and each rewind.
    */

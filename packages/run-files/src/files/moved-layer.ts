@@ -1,7 +1,7 @@
 import { millisecondsText } from "@skein/report";
 import type { Measurement } from "./metrics.ts";
 
-/** Moves of the experts of one layer. */
+/** Expert moves of one layer, and their predicted effect on the load. */
 export interface MovedLayer {
   readonly layer: string;
   /** Number of experts moved to another rank. */
@@ -10,8 +10,8 @@ export interface MovedLayer {
   readonly busiestBefore: number;
   readonly busiestAfter: number;
   /**
-   * Predicted seconds saved until the next placement, minus the seconds of the moves. Absent: the gain is not compared
-   * with the cost.
+   * Predicted seconds saved until the next placement, minus the seconds that the moves take. Absent: the gain is not
+   * compared with the cost.
    */
   readonly gainSeconds?: number | undefined;
 }

@@ -28,7 +28,7 @@ export const removeMarks = (files: Files, output: string): void => {
   for (const name of files.list(output)) if (name.startsWith(prefix)) files.remove(join(output, name));
 };
 
-/** A new file may appear with a delay on network storage. */
+/** Maximum number of attempts to read the mark, because a new file may appear with a delay on network storage. */
 const tries = 10;
 const pauseMilliseconds = 300;
 

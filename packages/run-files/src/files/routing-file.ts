@@ -13,7 +13,7 @@ import { z } from "zod";
 
 export const routingFile = "routing.json";
 
-/** Expert choices of the tokens of a step as JSON, for messages. */
+/** Experts chosen by the tokens of one step, in the JSON form that messages contain. */
 export interface RoutingJson {
   readonly numExperts: number;
   readonly numChoices: number;
@@ -29,7 +29,7 @@ const fileSchema: z.ZodType<Readonly<Record<string, RoutingRecordJson>>> = recor
   }),
 );
 
-/** Maximum size of the file in bytes, limited by the maximum string length. */
+/** Maximum size of `routing.json` in bytes, limited by the maximum string length. */
 const maxRoutingBytes = 2 ** 29 - 2 ** 10;
 
 /** Reads the routing records of the layers of a resumed run. @throws ConfigError if the file has another format. */
@@ -55,6 +55,7 @@ export class RoutingFile {
   private readonly layers: Map<string, RoutingRecord>;
 
   /**
+   * Reads the routing file in `folder`, if there is one.
    * @param maxSteps Maximum number of recorded steps per layer.
    * @param fromStep Number of steps completed before this process; later records of an earlier attempt are removed.
    */

@@ -66,12 +66,13 @@ export interface SampleImage {
 /** A number in JSON. Non-finite numbers are stored as strings. */
 export type JsonNumber = number | "NaN" | "Infinity" | "-Infinity";
 
-/** A sample as stored in the file. Tokens of text are decoded. */
+/** A sample as stored in `samples.jsonl`. Tokens of text are decoded. */
 export type StoredSample = SampleOutput<JsonNumber, string>;
 
 /**
- * A line of the file: outputs of an evaluation, or images of the samples in later lines. The key of an image is the
- * sample index. For an image that is not the field `inputs`, a dot and the field path follow, as in `7.query.photo`.
+ * A line of `samples.jsonl`: outputs of an evaluation, or images of the samples in later lines. The key of an image is
+ * the sample index. For an image that is not the field `inputs`, a dot and the field path follow, as in
+ * `7.query.photo`.
  */
 export type SamplesLine =
   | { readonly type: "samples"; readonly step: number; readonly samples: readonly StoredSample[] }

@@ -111,7 +111,7 @@ export class EventFile {
   private readonly file: number;
   private readonly clock: () => number;
 
-  /** @param clock Returns milliseconds since 1970. */
+  /** Creates an event file in `folder`. @param clock Returns milliseconds since 1970. */
   constructor(folder: string, clock: () => number = Date.now) {
     this.clock = clock;
     const began = clock();

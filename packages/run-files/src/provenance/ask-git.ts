@@ -10,8 +10,8 @@ export interface Answer {
 }
 
 /**
- * Environment for git: the environment of this process without `GIT_…` variables and without relative folders in PATH.
- * Git uses no file system monitor, and fetches no missing objects.
+ * Returns the environment for git: the environment of this process without `GIT_…` variables and without relative
+ * folders in PATH. Git uses no file system monitor, and fetches no missing objects.
  */
 const environmentOf = (variables: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_/i.test(name))),

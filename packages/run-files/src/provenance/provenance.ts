@@ -11,7 +11,7 @@ import { provenanceFile } from "../files/run-file-names.ts";
 /** Name of the file with the uncommitted changes of the working tree. */
 export const changesFile = "changes.diff";
 
-/** End of a run as reported by the run. */
+/** How a run ended, as reported by the run. */
 export interface Ended {
   readonly how: "finished" | "failed" | "stopped";
   readonly reason?: string | undefined;
@@ -32,8 +32,9 @@ export class Provenance {
   private fault: string | undefined;
 
   /**
+   * Starts to record the provenance of a run.
    * @param totalSteps Number of steps of the complete run.
-   * @param version Version of the program that runs.
+   * @param version Version of the running program.
    */
   constructor(folder: string, totalSteps: number, version: string) {
     this.folder = folder;

@@ -31,7 +31,10 @@ interface Repository {
 
 const linesOf = (answer: Answer | undefined): string[] | undefined => answer?.bytes.toString("utf8").split("\n");
 
-/** @returns undefined outside of a repository, before its first commit, or without git. */
+/**
+ * Finds the Git repository that contains a folder.
+ * @returns undefined outside of a repository, before its first commit, or without git.
+ */
 const repositoryOf = async (folder: string): Promise<Repository | undefined> => {
   // Uses a single process, because starting a process costs 20 ms.
   const words = ["rev-parse", "HEAD", "--git-dir", "--git-common-dir", "--show-toplevel"];

@@ -16,13 +16,16 @@ const maxEntries = 50_000;
 /** Names of folders that the search skips: subfolders of a run, and installed packages. */
 const skipped: ReadonlySet<string> = new Set(["checkpoints", "node_modules"]);
 
-/** A run found by the search, with a state that changes when the run changes. */
+/** A run found by the search, with the numbers by which the next search detects that the run has changed. */
 export interface FoundRun {
   /** Path relative to the searched folder, with slashes; "." for the searched folder itself. */
   readonly id: string;
   /** Time at which the metrics were last written, in milliseconds since 1970. */
   readonly writtenAt: number;
-  /** Numbers that change when the metrics change, and when files are added to or removed from the folder. */
+  /**
+   * Numbers compared between searches. They change when the metrics change, and when files are added to or removed from
+   * the folder.
+   */
   readonly state: readonly number[];
 }
 

@@ -5,7 +5,10 @@ const maxColumnsInTotal = 2 ** 14;
 const longestName = 200;
 /** Maximum number of line types. Each rank has one line type. */
 const maxTypes = 512;
-/** Maximum number of returns to an earlier step. Each return scans all columns. */
+/**
+ * Maximum number of times that the steps of a run may go back to an earlier step, as after a resume. Each time, all
+ * columns are scanned.
+ */
 const maxReturns = 1000;
 /** Default maximum number of rows per line type: 10 MiB of `step` lines with 16 quantities. */
 const defaultMaxRows = 2 ** 17;
@@ -36,7 +39,7 @@ export class Rows {
   /** Number of skipped values, because there are too many quantities or the name of a quantity is too long. */
   refused = 0;
 
-  /** Number of columns in units of f32. Steps and times count as two columns each, because their numbers are f64. */
+  /** Size of a row in f32 numbers. The step and the time of the row are f64, so each counts twice. */
   get width(): number {
     return this.columns.size + 4;
   }
@@ -46,7 +49,10 @@ export class Rows {
     return this.length * this.width;
   }
 
-  /** Adds a row. @param maxColumns Maximum number of columns after the call. */
+  /**
+   * Adds a row.
+   * @param maxColumns Maximum number of columns after the call. Quantities that would need more columns are skipped.
+   */
   add(
     step: number,
     time: number,
@@ -151,8 +157,8 @@ export class Rows {
 export class MetricTable {
   readonly byType: Map<string, Rows> = new Map();
   /**
-   * Number of skipped lines: lines that are not an object with a type and a step, and lines beyond the maximum number
-   * of line types or of returns.
+   * Number of skipped lines: lines that are not an object with a type and a step, lines beyond the maximum number of
+   * line types, and lines that go back to an earlier step more often than the maximum.
    */
   skippedLines = 0;
   /** Incremented when existing rows are removed, which makes copies of the rows invalid. */
@@ -163,7 +169,7 @@ export class MetricTable {
   private columns = 0;
   /** Number of values over all line types. */
   private values = 0;
-  /** Number of returns to an earlier step so far. */
+  /** Number of times that lines have gone back to an earlier step. */
   private returns = 0;
 
   constructor(maxRows: number = defaultMaxRows, maxValues: number = defaultMaxValues) {
@@ -207,7 +213,7 @@ export class MetricTable {
     if (rows.length > this.maxRows) this.thin(rows);
   }
 
-  /** Thins line types, largest first, until there is room for a line in `rows`. */
+  /** Thins the table with the most values, repeatedly, until a line can be added to `rows`. */
   private makeRoom(rows: Rows, quantities: Readonly<Record<string, unknown>>, maxColumns: number): void {
     let width = rows.width;
     const most = width - rows.columns.size + maxColumns;
@@ -226,7 +232,7 @@ export class MetricTable {
     this.generation++;
   }
 
-  /** Changes rows, and updates the numbers of columns and values. */
+  /** Runs `act`, which changes `rows`, and updates the total numbers of columns and values. */
   private change(rows: Rows, act: () => void): void {
     this.values -= rows.size;
     this.columns -= rows.columns.size;
@@ -240,7 +246,7 @@ export class MetricTable {
     this.skippedLines++;
   }
 
-  /** @returns undefined if there are too many line types. */
+  /** Returns the rows of a line type, which are created if necessary. Undefined: there are too many line types. */
   private rowsOf(type: string): Rows | undefined {
     const known = this.byType.get(type);
     if (known !== undefined) return known;
@@ -260,7 +266,7 @@ export class MetricTable {
     for (const rows of type === "step" ? this.byType.values() : [ofType]) this.change(rows, () => rows.dropFrom(step));
   }
 
-  /** Seconds of training up to the last step line at or before `step`. */
+  /** Returns the seconds of training up to the last step line at or before `step`. */
   private trainedUpTo(step: number): number {
     const rows = this.byType.get("step");
     if (rows === undefined || rows.length === 0) return 0;
@@ -271,7 +277,7 @@ export class MetricTable {
 const valueOf = (line: Readonly<Record<string, unknown>>, name: string): unknown =>
   Object.hasOwn(line, name) ? line[name] : undefined;
 
-/** Yields the names of the numbers in a line, except its step. */
+/** Yields the names of the numeric fields in a line, except `step`. */
 const namesOf = function* (line: Readonly<Record<string, unknown>>): Generator<string> {
   for (const name in line) if (name !== "step" && typeof line[name] === "number") yield name;
 };

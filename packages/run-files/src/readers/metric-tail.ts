@@ -82,7 +82,7 @@ export class MetricTail {
     return stamp === undefined || offset >= stamp.bytes ? 1 : offset / stamp.bytes;
   }
 
-  /** Processes bytes that were read at position `place`. */
+  /** Processes bytes that `readTail` has read at position `place`. */
   take({ stamp, isReplaced, piece }: TailReading): void {
     if (isReplaced) this.restart();
     this.splitter.take(Buffer.from(piece.buffer, piece.byteOffset, piece.length));

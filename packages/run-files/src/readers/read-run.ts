@@ -4,7 +4,10 @@ import { metricsFile } from "../files/run-file-names.ts";
 import { readTail, type TailPosition, type TailReading } from "./metric-tail.ts";
 import { readRunFiles, type RunFiles, stampsIn } from "./run-files.ts";
 
-/** Known state of a run when it is read again. */
+/**
+ * State of a run after its last read: folder, read position in the metrics, and file stamps. The next read uses this
+ * state to detect changes.
+ */
 export interface KnownRun {
   readonly folder: string;
   readonly place: TailPosition;

@@ -45,7 +45,8 @@ const maxReason = 1000;
 const silenceSeconds = 60;
 const silentSteps = 10;
 /**
- * Tolerance for the timestamp of the summary, which is written after the last line, because file timestamps are coarse.
+ * Tolerance in milliseconds when the write times of the summary and of the last line of metrics are compared, because
+ * file timestamps are coarse. The summary of a finished run is written after the last line.
  */
 const summarySlackMilliseconds = 2_000;
 
@@ -87,7 +88,10 @@ export const stateOf = (
 const known = (value: number | undefined): number | null =>
   value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7)); // the precision of f32
 
-/** @param fault Reason why the metrics cannot be read. Undefined: they can be read. */
+/**
+ * Returns the summary of a run for lists.
+ * @param fault Reason why the metrics cannot be read. Undefined: they can be read.
+ */
 export const factsOf = (
   id: string,
   tail: MetricTail,

@@ -28,7 +28,7 @@ const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined
 export const stampsIn = (folder: string): (FileStamp | undefined)[] =>
   [jobFile, yamlJobFile, summaryFile, provenanceFile].map((name) => stampAt(join(folder, name)));
 
-/** The YAML parser is loaded only if needed, because few runs have YAML files. */
+/** Reads a job from a YAML file. The YAML parser is loaded only if needed, because few runs have YAML files. */
 const readYamlJob = async (path: string): Promise<unknown> => {
   statSync(path); // a missing file is reported before the parser is loaded
   const { maxYamlLength, parseYaml } = await import("@skein/cli/parse-yaml");

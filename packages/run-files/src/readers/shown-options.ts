@@ -3,7 +3,7 @@ import { leafValues } from "./leaf-values.ts";
 
 /** Maximum number of displayed options per job. */
 const maxOptions = 1000;
-/** Maximum numbers of characters in the path and in the value of an option. */
+/** Maximum length, in characters, of an option's path and of its value. */
 const [maxPath, maxValue] = [200, 500];
 /** Maximum total number of characters of the displayed options, which are sent to each page when the run changes. */
 const maxCharacters = 2 ** 16;

@@ -144,7 +144,7 @@ export interface CurvatureInput {
 }
 
 /**
- * Builds the curvature work of a step. Returns undefined if the optimizer does not use curvature.
+ * Builds the second-order part of a job's training step. Returns undefined if the optimizer does not use curvature.
  *
  * @throws ConfigError if the model has no layers.
  */

@@ -50,7 +50,7 @@ import { planDear } from "@skein/cost-model/planners";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 
 /**
- * Builds the aggregators that compress tensors. Consecutive steps use the aggregators in turn; most jobs have a single
+ * Builds the aggregators that compress tensors. Successive steps cycle through the aggregators; most jobs have a single
  * aggregator.
  */
 const buildCycle = (
@@ -137,7 +137,10 @@ const buildCycle = (
   }
 };
 
-/** Sends small tensors and vectors without compression, if the job sets `denseBelow` or `denseVectors`. */
+/**
+ * Wraps an aggregator so that tensors with fewer than `denseBelow` entries, and vectors if the job sets `denseVectors`,
+ * are sent without compression.
+ */
 const partitionDense = (job: CompressionJob, aggregator: Aggregator): Aggregator => {
   if (job.kind === "identity" || (job.denseBelow === 0 && !job.denseVectors)) return aggregator;
   const isLarge = hasAtLeast(job.denseBelow);
@@ -146,7 +149,7 @@ const partitionDense = (job: CompressionJob, aggregator: Aggregator): Aggregator
   ]) as Aggregator;
 };
 
-/** Applies the aggregator to the momentum instead of gradients, if the job sets `momentum`. */
+/** Wraps an aggregator so that it is applied to the momentum instead of gradients, if the job sets `momentum`. */
 const applyMomentum = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
   job.kind === "identity" || job.kind === "dgc" || job.momentum === 0
     ? aggregator

@@ -97,7 +97,7 @@ const buildDispatcher = (dispatch: SettledExperts["dispatch"], axes: readonly st
   }
 };
 
-/** Returns the rule for the capacity of each expert. */
+/** Returns the rule that determines the capacity of each expert, in tokens. */
 export const capacityOf = ({ capacity, dropOrder }: Pick<ExpertsJob, "capacity" | "dropOrder">): CapacityRule =>
   capacity === "all" ? capacityByMaximum() : capacityByFactor({ factor: capacity, dropOrder: dropOrders[dropOrder] });
 

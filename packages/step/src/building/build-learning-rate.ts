@@ -12,10 +12,10 @@ import {
   warmUp,
 } from "@skein/tensor-core";
 
-/** Initial learning rate of one-cycle, as a fraction of its peak. */
+/** Initial learning rate of the one-cycle schedule, as a fraction of its peak. */
 const oneCycleStart = 1 / 25;
 
-/** Returns the length, in steps, of a phase that covers the fraction `share` of `steps`; from 1 to `steps − 1`. */
+/** Returns the length, in steps, of a schedule phase: the fraction `share` of `steps`, clamped to 1 … `steps − 1`. */
 const stepsOf = (share: number, steps: number): number => Math.min(Math.max(1, Math.round(share * steps)), steps - 1);
 
 const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
@@ -53,7 +53,7 @@ const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
   }
 };
 
-/** Number of schedule steps, and the schedule's offset from the update count. */
+/** Length of a learning-rate schedule in steps, and its offset from the update count. */
 export interface ScheduledSteps {
   /** Total number of steps in the run. Decays reach `final` after the last step. */
   readonly totalSteps: number;

@@ -27,7 +27,7 @@ import { shardedOptimizer } from "./sharded-optimizer.ts";
 const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
   settings;
 
-/** Inputs of the optimizer rule in addition to the job. */
+/** Inputs, in addition to the job, from which the optimizer's update rule is built. */
 interface RuleInput {
   /** Job settings for single parameters. */
   readonly groups: ParameterGroups;
@@ -35,7 +35,7 @@ interface RuleInput {
   readonly stackDims: StackDims;
   /** Returns the mesh axis along which ranks have equal values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;
-  /** Curvature work of a step. Undefined: the optimizer does not use curvature. */
+  /** Second-order part of the optimizer. Undefined: the optimizer does not use curvature. */
   readonly curvature: Curvature | undefined;
   /** User optimizer, if the job names one. */
   readonly own: GradientTransformation<unknown> | undefined;

@@ -34,7 +34,8 @@ const checkpointNames = ({ config }: Pick<PretrainedJob, "config">): readonly st
 };
 
 /**
- * Returns a label field, i32, with new class numbers. Labels that are not a class, such as an ignored label, are kept.
+ * Returns a label field, i32, in which class c is renumbered to `numbers[c]`. Labels that are not a class, such as an
+ * ignored label, are kept.
  */
 const renumberedField = (field: Field, count: number, numbers: readonly number[]): Field => {
   const all = Array.from({ length: count }, (_, i) => i);
@@ -46,7 +47,7 @@ const renumberedField = (field: Field, count: number, numbers: readonly number[]
 };
 
 /**
- * Returns samples with new class numbers.
+ * Returns samples with renumbered classes.
  * @param numbers new number of each class. @param names class names by new number.
  */
 const renumbered = <Some extends TrainingSamples>(

@@ -15,13 +15,16 @@ export const modeNames: Readonly<Record<CurvatureMode, string>> = {
   begin: "curvature begun",
 };
 
-/** Returns the update options for a mode. */
+/**
+ * Returns the flags for refreshing inverses in a curvature mode. `refresh`: inverses are recomputed. `first`: this is
+ * the first refresh of a run.
+ */
 export const refreshing = (mode: CurvatureMode): { readonly refresh: boolean; readonly first: boolean } => ({
   refresh: mode === "refresh" || mode === "begin",
   first: mode === "begin",
 });
 
-/** Additional work of a step for an optimizer that uses curvature. */
+/** Second-order part of an optimizer: update rule, curvature mode of each step, and options for statistics. */
 export interface Curvature {
   /** Transforms gradients into updates: preconditioning, momentum, learning rate. */
   readonly rule: GradientTransformation<unknown>;
@@ -64,7 +67,10 @@ export const observing = <State>(
     ? state
     : (optimizer.observe(state, statistics as never, refreshing(mode)) as State);
 
-/** Searches an optimizer's state for the part that `read` accepts. States of chained optimizers are lists. */
+/**
+ * Searches an optimizer's state, and returns the first result of `read` that is not undefined. States of chained
+ * optimizers are lists, whose elements are searched in order.
+ */
 const findIn = <T>(state: unknown, read: (one: object) => T | undefined): T | undefined =>
   Array.isArray(state)
     ? state.map((one) => findIn(one, read)).find((found) => found !== undefined)

@@ -50,7 +50,7 @@ export interface Freezing {
 export const trainedOf = <T>({ frozen }: Freezing, params: T): T =>
   frozen.size === 0 ? params : (mapTree(params, (leaf: unknown, path) => (frozen.has(path) ? frozenLeaf : leaf)) as T);
 
-/** Replaces the parameters of a model that are also in `changed`. */
+/** Returns the parameters of a model, with the parameters that are also in `changed` replaced by their values there. */
 export const withParameters = <T>(params: T, changed: unknown): T => {
   const byPath = leavesByPath<unknown>(changed);
   return mapTree(params, (leaf: unknown, path) => byPath.get(path) ?? leaf) as T;

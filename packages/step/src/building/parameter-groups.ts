@@ -36,7 +36,8 @@ export const parameterGroups = (
 };
 
 /**
- * Returns a decay mask with the job's factors for some parameters.
+ * Returns the decay mask of a job: the job's factors for the parameters in `decays`, and `others` for all other
+ * parameters.
  * @param others mask of all other parameters.
  */
 export const decayMaskOf =
@@ -47,8 +48,9 @@ export const decayMaskOf =
 const scaledBy = (move: Tensor, factor: number): Tensor => (factor === 1 ? move : multiply(move, factor));
 
 /**
- * Multiplies the updates of some parameters by a factor. This is equivalent to another learning rate, because every
- * optimizer multiplies by the learning rate last. The state is the state of `optimizer`.
+ * Wraps an optimizer so that the updates of the parameters in `rates` are multiplied by their factors. This is
+ * equivalent to another learning rate, because every optimizer multiplies by the learning rate last. The wrapped
+ * optimizer has the same state as `optimizer`.
  *
  * Cost: one multiplication per entry of the parameters in `rates`.
  */

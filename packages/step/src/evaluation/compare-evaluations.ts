@@ -1,7 +1,7 @@
 import type { Job } from "@skein/job/node";
 import type { BestSoFar } from "@skein/run-files/node";
 
-/** Rule that compares the evaluations of a job. */
+/** Metric by which the evaluations of a job are compared, and whether lower or higher values are better. */
 export type Comparison = NonNullable<Job["evaluation"]["compareBy"]>;
 
 export const comparisonOf = ({ evaluation: { compareBy } }: Pick<Job, "evaluation">): Comparison =>

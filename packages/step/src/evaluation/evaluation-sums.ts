@@ -1,4 +1,7 @@
-/** Sums over this rank's part of the held-out samples, by the names that the model defines. */
+/**
+ * Sums over this rank's part of the held-out samples, by name: sum of the loss, count by which this sum is divided, and
+ * sums that the model defines.
+ */
 export interface EvaluationSums {
   readonly lossSum: number;
   readonly count: number;

@@ -32,7 +32,10 @@ export interface LayerSituation {
   readonly routing?: Routing | undefined;
 }
 
-/** Number of ranks, sizes in bytes, and measured link times, for the placement of experts. */
+/**
+ * Sizes and measured times from which the placement of experts is planned: rank counts, bytes per token and expert, and
+ * the time of an all-to-all.
+ */
 export interface PlacementSetting {
   /** Number of ranks along the expert axis. */
   readonly numRanks: number;
@@ -71,14 +74,17 @@ export interface PlannedSlots {
 const exchangesPerStep = 4;
 
 /**
- * Relative gains below this value are ignored, because rounding alone can cause such differences when loads are summed
- * in another order.
+ * Minimum relative gain of a placement. Smaller gains are ignored, because rounding alone can cause such differences
+ * when loads are summed in another order.
  */
 const roundingGain = 1e-6;
 
 const greatest = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.max(a, b), 0);
 
-/** An improved placement, and the seconds of one token exchange before and after the change. */
+/**
+ * An improved placement, and the predicted seconds of one token exchange before and after the change. The seconds are
+ * valid only if the time of an all-to-all was measured.
+ */
 interface BetterPlacement {
   readonly placement: ExpertPlacement;
   readonly loads: readonly number[];

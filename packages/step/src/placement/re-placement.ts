@@ -54,7 +54,7 @@ const sendsEachChoice: Readonly<Record<SettledExperts["dispatch"], boolean>> = {
   "duplicate-free": false,
 };
 
-/** @returns undefined if the job does not move experts. */
+/** Creates the object that moves the experts of a run. @returns undefined if the job does not move experts. */
 export const rePlacement = (input: RePlacementInput): RePlacement | undefined => {
   const { job, parts, backend, world, plan, moved } = input;
   const movable = movableExperts(job);

@@ -35,7 +35,10 @@ export interface RoutingProbe {
   release(): void;
 }
 
-/** @param parts Components of the job, with a model that reports the chosen experts. */
+/**
+ * Compiles a forward pass that returns the experts chosen by tokens.
+ * @param parts Components of the job, with a model that reports the chosen experts.
+ */
 export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput): RoutingProbe => {
   const { experts } = parts.model;
   if (experts === undefined) throw new InvariantError("a model without experts was asked for their routing");

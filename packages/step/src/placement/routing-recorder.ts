@@ -18,7 +18,7 @@ export interface RoutingRecorder {
   release(): void;
 }
 
-/** @returns undefined if the job does not record routing. */
+/** Creates the routing recorder of a run. @returns undefined if the job does not record routing. */
 export const routingRecorder = (input: RoutingRecorderInput): RoutingRecorder | undefined => {
   const experts = expertsOf(input.job);
   if (experts?.recordRouting === undefined) return undefined;

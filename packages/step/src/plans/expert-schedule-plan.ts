@@ -9,7 +9,7 @@ export interface ExpertSchedulePlan {
   readonly seconds: Readonly<Record<string, number>>;
 }
 
-/** Older checkpoints also have a key `mesh`, which is ignored. */
+/** Schema of the plan in a checkpoint. Older checkpoints also have a key `mesh`, which is ignored. */
 export const expertSchedulePlanSchema: z.ZodType<ExpertSchedulePlan> = z.object({
   schedule: z.enum(["baseline", "split-before-gate", "split-after-gate"]),
   seconds: recordSchema(z.number().min(0)),

@@ -22,7 +22,7 @@ export interface ExpertsPlan {
   readonly backwardChunks?: number | undefined;
 }
 
-/** Older checkpoints also have a key `on`, which is ignored. */
+/** Schema of the plan in a checkpoint. Older checkpoints also have a key `on`, which is ignored. */
 export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.object({
   dispatch: z.enum(["dense", "ragged", "hierarchical", "duplicate-free"]),
   chunks: z.int().min(1),
@@ -43,7 +43,7 @@ export const exchangeLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJo
   return levels.length > 1 ? levels : [];
 };
 
-/** Numbers of chunks to consider; pipeline planners use the same numbers. */
+/** Chunk counts to consider for the token exchange. Pipeline planners consider the same counts. */
 const degrees: readonly number[] = [1, 2, 4, 8];
 
 /** Returns the dispatch methods that drop the same tokens and give equal results, with the flat method first. */

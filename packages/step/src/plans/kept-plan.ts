@@ -12,8 +12,8 @@ export interface PlanWorld {
 }
 
 /**
- * Returns the values that a part of a job's plan depends on. If a part is not reused, a message names the first value
- * that differs.
+ * Returns the values that a part of a job's plan depends on, by name. When a part cannot be reused, a message names the
+ * first of these values that differs.
  */
 export const planBasis = (name: PlanName, job: Job, { hosts, trainedHash }: PlanWorld): PlanBasis => ({
   ranks: `${job.ranks}`,
@@ -40,7 +40,7 @@ const holds = (plan: ExchangePlan, name: PlanName): boolean =>
   planKinds[name].fields.some((field) => plan[field] !== undefined);
 
 /**
- * Returns the parts of a plan that determine the layout of rank-specific state.
+ * Returns the names of the plan parts that determine the layout of rank-specific state.
  *
  * @param own Paths of the leaves of rank-specific state.
  */
@@ -48,7 +48,7 @@ export const boundPlans = (own: Iterable<string>): readonly PlanName[] => [
   ...new Set([...own].map((path) => (path.startsWith("residuals.") ? "exchange" : "curvature"))),
 ];
 
-/** Returns the parts of a plan that the job still leaves to planning. Settings of the job replace all other parts. */
+/** Returns a plan without the parts that the job now sets itself. */
 export const wantedPlan = (job: Job, plan: ExchangePlan | undefined): ExchangePlan | undefined =>
   plan &&
   without(
@@ -57,8 +57,8 @@ export const wantedPlan = (job: Job, plan: ExchangePlan | undefined): ExchangePl
   );
 
 /**
- * Compares each part of a checkpoint's plan with the resumed run. A part is reused if it is in `bound`, or if the
- * values that the part depends on are unchanged and the job allows the planned values. Ranks plan the other parts
+ * Selects the parts of a checkpoint's plan that a resumed run can reuse. A part is reused if it is in `bound`, or if
+ * the values that the part depends on are unchanged and the job allows the planned values. Ranks plan the other parts
  * again.
  *
  * @param bound Parts that determine the layout of rank-specific state, such as buckets for residuals.

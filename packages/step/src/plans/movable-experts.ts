@@ -4,7 +4,7 @@ import { type ExpertsJob, expertsOf, type Job, type PlacementJob } from "@skein/
 export interface MovableExperts {
   readonly experts: ExpertsJob;
   readonly placement: PlacementJob;
-  /** Number of elements of a token. */
+  /** Width of a token: number of elements. */
   readonly width: number;
 }
 

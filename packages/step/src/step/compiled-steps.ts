@@ -52,7 +52,7 @@ export interface DeviceResult {
 
 type Batch = object;
 
-/** A compiled function of a state, a batch part, and the fields of `StepInputs`. */
+/** A compiled program, whose arguments are a state, a batch part, and the fields of `StepInputs`. */
 type CompiledPart<Result> = ((
   state: DeviceState,
   batch: Batch,
@@ -68,7 +68,7 @@ type LookAhead = ((
   release(): void;
 };
 
-/** Empty facts about the whole batch, for a batch that is not split. */
+/** Empty values of the whole batch, for a batch that is not split. */
 const noWholeBatchFacts: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
 
 export interface StepsInput {
@@ -96,7 +96,10 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
   ...(overlap === "none" ? [blockOnCollectives] : []),
 ];
 
-/** A compiled first part of a batch, which also applies the update of the previous step. Consumes the state. */
+/**
+ * Compiled program for the first part of a batch, which also applies the update of the previous step. Consumes the
+ * state.
+ */
 type DeferredPart = CompiledPart<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>;
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
@@ -113,10 +116,12 @@ const partsOf = (batch: Batch, numParts: number): Batch[] =>
         }),
       );
 
-/** Returns the curvature mode of all parts except the last: "observe", which updates statistics only, or "keep". */
+/**
+ * Returns the curvature mode of all batch parts except the last: "observe", which updates statistics only, or "keep".
+ */
 const observed = (mode: CurvatureMode): CurvatureMode => (mode === "keep" ? "keep" : "observe");
 
-/** Calls a compiled part. The argument `before` is omitted if it is undefined. */
+/** Runs the compiled program of a batch part. The argument `before` is omitted if it is undefined. */
 const withBefore = <Result>(
   run: CompiledPart<Result>,
   state: DeviceState,
@@ -137,12 +142,12 @@ export class CompiledSteps {
   /** Compiled steps, least recently used first. */
   private readonly steps: { readonly kind: StepKind; readonly run: CompiledPart<DeviceResult> }[] = [];
   private settling: Settle;
-  /** Compiled first parts of a split batch with `overlap: dear`, by curvature mode. */
+  /** Compiled programs for the first part of a split batch with `overlap: dear`, by curvature mode. */
   private readonly catchingUp = new Map<CurvatureMode, DeferredPart>();
-  /** Compiled parts of a split batch, except the last part, by curvature mode. */
+  /** Compiled programs for the parts of a split batch except the last part, by curvature mode. */
   private readonly accumulating = new Map<CurvatureMode, CompiledPart<Accumulated<DeviceArray>>>();
   private readonly lookAheadPass: LookAhead;
-  /** Whether parts of a batch need facts about the whole batch. */
+  /** Whether the computation of a part needs values of the whole batch. */
   private needsLookAhead: boolean;
   /** Compiled program for `gradients`. Undefined: not requested yet. */
   private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: CompiledPart<unknown> } | undefined;
@@ -220,7 +225,7 @@ export class CompiledSteps {
     return compiled;
   }
 
-  /** Computes the facts about the whole batch that its parts need. */
+  /** Computes the values of the whole batch that the computation of each part needs. */
   private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<WholeBatch<DeviceArray>> {
     if (!this.needsLookAhead) return noWholeBatchFacts;
     let passed: PassAhead<DeviceArray> | undefined;
@@ -279,8 +284,8 @@ export class CompiledSteps {
 
   /**
    * Computes the gradients that the optimizer will receive in the next step. A separate program computes the gradients,
-   * so the compiled step and its results do not change. Must be called on all ranks. The state must be settled and is
-   * not changed.
+   * so the compiled step and its results do not change. Must be called on all ranks. The state must have no pending
+   * gradients, and is not changed.
    *
    * Cost: a step without its update, and a compilation on the first call; until `forget`, the memory of the program's
    * intermediate values.

@@ -43,7 +43,10 @@ import { noUpdate, updateFigures } from "./update-figures.ts";
 // reduce-scatter runs during the backward pass. The all-gather and the update are deferred to the forward pass of the
 // next step, and run before the layer that reads the parameter.
 
-/** Highest priority, so that the message is not queued behind gradients. */
+/**
+ * Highest message priority. The message that reports non-finite gradients has this priority, so that it is not queued
+ * behind gradients.
+ */
 const urgent = 3;
 
 /**

@@ -22,7 +22,10 @@ export class IdleCurvature {
     this.optimizer = optimizer;
   }
 
-  /** @returns a remark for the user, at most once per run. Undefined: no remark. */
+  /**
+   * Takes the metrics of an update into account. @returns a remark for the user, at most once per run; otherwise
+   * undefined.
+   */
   look({ curvature }: UpdateFigures): string | undefined {
     if (curvature === undefined || this.numSeen === skippedUpdates + observedUpdates) return undefined;
     this.numSeen++;

@@ -32,11 +32,11 @@ export interface LiveStateInput {
   /** Number of steps completed before `initial`. */
   readonly firstStep: number;
   /**
-   * Called with the metrics of an update that is applied late, with `overlap: dear`: during the next step, or when the
-   * state is settled.
+   * Called with the metrics of an update that `overlap: dear` applies late: during the next step, or when pending
+   * gradients are applied so that the state can be evaluated or saved.
    */
   readonly updated: (step: number, update: UpdateFigures) => void;
-  /** Second-order curvature of the optimizer. Undefined: the optimizer uses no curvature. */
+  /** Second-order part of the optimizer. Undefined: the optimizer does not use curvature. */
   readonly curvature: Curvature | undefined;
   /** Names of the metrics that the model computes in a step. */
   readonly figureNames: readonly string[];
@@ -71,7 +71,7 @@ export class LiveState {
     return this.state;
   }
 
-  /** Number of updates made. Steps whose update was skipped are not counted. */
+  /** Returns the number of updates made. Steps whose update was skipped are not counted. */
   async updates(): Promise<number> {
     if (this.numUpdates === undefined) {
       const { skippedSteps } = this.state.lossScale as Partial<Record<keyof LossScaleState, DeviceArray>>;
@@ -81,7 +81,7 @@ export class LiveState {
     return this.numUpdates;
   }
 
-  /** Replaces `current` by another state. Consumes `current`. */
+  /** Replaces `current` by the result of `change`. Consumes `current`. */
   async replace(change: (state: DeviceState, nextStep: number) => Promise<DeviceState>): Promise<void> {
     this.state = await change(this.state, this.done + 1);
   }
@@ -133,8 +133,8 @@ export class LiveState {
   /**
    * Applies pending gradients to the parameters, so that the state can be evaluated and saved.
    *
-   * Settles at most once after a step, because settling is a collective. If a stop reaches ranks at different times,
-   * one rank may evaluate and save while another rank only saves.
+   * Communicates at most once after a step, because all ranks must take part. If a stop reaches ranks at different
+   * times, one rank may evaluate and save while another rank only saves.
    */
   async settled(): Promise<DeviceState> {
     if (this.settledAt === this.done) return this.state;

@@ -50,7 +50,7 @@ export interface StepResult {
   readonly figures: Tensor | readonly [];
 }
 
-/** Accumulated results of the look-ahead pass over the parts of a rank's batch. */
+/** Values of the whole batch, accumulated over the parts that the look-ahead pass has processed so far. */
 export interface PassAhead<Leaf> extends WholeBatch<Leaf> {
   /** Number of parts so far, u32 scalar. */
   readonly parts: Leaf;
@@ -66,7 +66,7 @@ export interface StepInputs<Leaf> {
 /** Inputs of a step that computes the rank's batch in one part. */
 export const singlePart: StepInputs<Tensor> = { wholeBatch: { rankCount: [], model: [] } };
 
-/** @param inputs Default: the step computes the rank's batch in one part. */
+/** A traced training step. @param inputs Default: the step computes the rank's batch in one part. */
 export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, inputs?: StepInputs<Tensor>) => StepResult;
 
 /**
@@ -101,7 +101,7 @@ export const exchangeOptions = (
   step,
 });
 
-/** Returns the inputs from which the loss of a part is computed. */
+/** Returns the inputs of the loss of a part, in addition to trained parameters and batch. */
 const contextOf = (
   { lossScale, model }: Pick<Parts, "lossScale" | "model">,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
@@ -152,7 +152,7 @@ const drawKeyOf = ({ key, step }: TrainState<Tensor>, before: Accumulated<Tensor
 /**
  * Computes loss, gradients and statistics of one part.
  *
- * @param collector Maps the job's statistics collector to the collector to use.
+ * @param collector Returns the statistics collector to use, given the collector of the job.
  */
 const partGradients = (
   parts: Parts,
@@ -216,8 +216,9 @@ export const needsWhole = ({ model, accumulate: numParts }: Pick<Parts, "model" 
   numParts > 1 && model.needsWhole === true;
 
 /**
- * Computes the facts about the whole batch that all parts of a rank's batch need: adds the facts of one part to
- * `before`. Traced. Computes only the nodes of the model's forward pass that the results depend on.
+ * Accumulates the values of the whole batch that all parts of a rank's batch need: adds the number of unmasked rows
+ * and the model state of one part to `before`. Traced. Computes only the nodes of the model's forward pass that the
+ * results depend on.
  *
  * @param before Accumulated results of the earlier parts.
  */
@@ -288,7 +289,10 @@ export const lossAndGradients = (
   };
 };
 
-/** Tags the nodes that compute new parameters from mean gradients, and the checks of the update. */
+/**
+ * Runs `fn`, and tags the nodes that it traces as part of the update: nodes that compute new parameters from mean
+ * gradients, and checks of the update.
+ */
 export const inUpdateScope = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));
 
 /**

@@ -7,7 +7,7 @@ import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
 /** A tensor whose bits differ between ranks. */
 export interface Drift {
   readonly tensor: string;
-  /** Largest group of ranks with equal bits. Among equally large groups, the group with the lowest rank. */
+  /** Largest group of ranks with equal bits. If several groups have the same size, the group with the lowest rank. */
   readonly majority: readonly number[];
   /** Ranks outside of the majority, whose bits differ. */
   readonly differing: readonly number[];
@@ -31,8 +31,7 @@ const digestsOf = async (backend: Backend, arrays: Iterable<DeviceArray>): Promi
 };
 
 /**
- * Returns a text that identifies a rank's coordinates along some axes. Ranks with different coordinates have different
- * texts.
+ * Returns a text key for a rank's coordinates along some axes. Ranks with different coordinates have different keys.
  */
 const coordinateKey = (coordinates: MeshCoordinates, axes: readonly string[]): string =>
   axes.map((axis) => coordinates[axis]!).join();
@@ -87,7 +86,10 @@ export const replicaCheck =
   async (state: DeviceState, step: number): Promise<void> => {
     if (world.worldSize === 1) return;
     const { shared, parts } = splitLeaves(state, layout);
-    /** Sets of tensors that must be equal on ranks with the same key. Shared tensors have the same key on all ranks. */
+    /**
+     * Sets of tensors to compare. Ranks with the same key must have equal tensors. Shared tensors have the same key on
+     * all ranks.
+     */
     const sets = [
       { leaves: shared, keyOf: () => "" },
       ...parts.map(({ axes, leaves }) => ({ leaves, keyOf: (rank: number) => coordinateKey(places[rank]!, axes) })),

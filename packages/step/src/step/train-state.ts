@@ -98,20 +98,20 @@ export interface Parts extends Freezing {
   readonly accumulate: number;
   /** Decay of the moving average of parameters: weight of the previous average. Undefined: no moving average. */
   readonly averageDecay: number | undefined;
-  /** Second-order curvature of the optimizer. Undefined: the optimizer uses no curvature. */
+  /** Second-order part of the optimizer. Undefined: the optimizer does not use curvature. */
   readonly curvature: Curvature | undefined;
   readonly ranks: number;
   /** Number of ranks along each mesh axis. */
   readonly mesh: Mesh;
   /** Sharding of the parameters that are split over ranks. */
   readonly sharding: Sharding;
-  /** Stage of ZeRO. With 1, the optimizer's state is sliced over the ranks that hold the same parameters. */
+  /** ZeRO stage. In stage 1, the optimizer's state is sliced over the ranks that hold the same parameters. */
   readonly zero: Job["zero"];
   /** Names of the metrics that the model computes in a step. */
   readonly figureNames: readonly string[];
 }
 
-/** Properties in which steps of a run may differ. Each kind of step is traced and compiled separately. */
+/** Properties that distinguish the kinds of steps in a run. Each kind is traced and compiled separately. */
 export interface StepKind {
   readonly compressor: Aggregator;
   readonly mode: CurvatureMode;
@@ -159,7 +159,7 @@ export interface PartsInput {
   readonly job: Job;
   readonly model: AnyModel;
   readonly totalSteps: number;
-  /** Number of steps by which the learning rate is ahead, as returned by `scheduleOffsetOf`. Default: 0. */
+  /** Offset, in steps, of the learning-rate schedule from the update count, see `scheduleOffsetOf`. Default: 0. */
   readonly scheduleOffset?: number | undefined;
   /** Specs of the fields of a sample. To find the layers, a step is traced on a batch with these specs. */
   readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };
@@ -349,7 +349,7 @@ export interface SavedLeaves<Leaf> {
   readonly own: Map<string, Leaf>;
 }
 
-/** Properties that determine which parts of the state differ between ranks. */
+/** Properties that determine which leaves of the state differ between ranks. */
 export type Layout = Pick<Parts, "sharding" | "mesh" | "zero">;
 
 export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
@@ -385,9 +385,9 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
 };
 
 /**
- * Returns the number of steps by which the learning rate is ahead of the updates made, after the batch size of a run
- * has changed. The schedule of a job with `epochs` depends on the number of processed samples; the schedule of a job
- * with `steps` depends on the number of updates.
+ * Returns the offset, in steps, of the learning-rate schedule from the number of updates made, after the batch size of
+ * a run has changed. The schedule of a job with `epochs` depends on the number of processed samples; the schedule of a
+ * job with `steps` depends on the number of updates.
  */
 export const scheduleOffsetOf = ({ steps }: Pick<Job, "steps">, stepOffset: number): number =>
   steps === undefined ? stepOffset : 0;

@@ -38,7 +38,7 @@ export const updateFigures = (
   ]);
 };
 
-/** Number of values returned by `updateFigures`. */
+/** Returns the number of values that `updateFigures` returns. */
 export const numUpdateFigures = ({ curvature }: Pick<Parts, "curvature">): number =>
   curvature?.hasFigures === true ? 4 : 2;
 

@@ -8,9 +8,8 @@ import { resultSpecs } from "./result-specs.ts";
 import { type AnyModel, batchSpecs, type DataSet } from "./task.ts";
 
 /**
- * Form in which `evaluation.samples` displays samples: the class, values or text predicted by the model, next to the
- * label; or "tree", the first numbers of all inputs and outputs, if there are no labels or if the outputs have another
- * form.
+ * Form in which `evaluation.samples` displays samples. "classes", "values", "text": prediction of the model next to the
+ * label. "tree": first numbers of all inputs and outputs, if there are no labels or the outputs have another form.
  */
 export type SampleKind = "classes" | "values" | "text" | "tree";
 

@@ -33,7 +33,7 @@ const minSmoothed = 50;
 export class ChartLines {
   private readonly averages = new Map<string, KeptAverage>();
 
-  /** @param smoothing Weight of earlier values; 0: no smoothing. */
+  /** Returns the lines of a chart for some runs. @param smoothing Weight of earlier values; 0: no smoothing. */
   of(plan: ChartPlan, ids: readonly string[], axis: Axis, smoothing: number): ChartLine[] {
     return ids.flatMap((run) =>
       plan.quantities.flatMap(({ type, name }, index): ChartLine[] => {

@@ -58,8 +58,8 @@ const countUnits = [
 ] as const;
 
 /**
- * Returns the common name prefix of the quantities in one chart: the name up to its last dot or slash, or the complete
- * name.
+ * Returns the name prefix that is common to the quantities in one chart: the name of a quantity up to its last dot or
+ * slash, or the complete name.
  */
 const prefixOf = (name: string): string => /^(.+)[./][^./]+$/.exec(name)?.[1] ?? name;
 
@@ -69,7 +69,7 @@ const isOfRank = ({ type }: Quantity): boolean => /^rank-\d+$/.test(type);
 /** Quantity with the step time of a rank, excluding waits for other ranks. The value is larger for a slower rank. */
 const paceOfRank = "ownSeconds";
 
-/** Quantities that are not drawn, because they only determine positions along the x axis. */
+/** Quantities that are not drawn, because they are only used as positions along the x axis. */
 const hidden: ReadonlySet<string> = new Set(["step/epoch"]);
 
 const byName = new Intl.Collator("en", { numeric: true }).compare;

@@ -1,8 +1,8 @@
 import { schemes } from "@skein/report";
 
 /**
- * Colors of runs by scheme. All colors are distinguishable with each type of color blindness, and have a contrast of 3
- * : 1 to the page.
+ * Colors of runs by scheme. All colors are distinguishable with each type of color blindness, and have a contrast ratio
+ * of at least 3:1 to the page.
  */
 const runColours: Readonly<Record<"light" | "dark", readonly string[]>> = {
   light: ["#0072b2", "#c94f00", "#00805f", "#a9478a", "#7f6500", "#4a4fc4", "#5b6472", "#b3003c"],

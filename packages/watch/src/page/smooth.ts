@@ -6,7 +6,7 @@ export class Smoothed {
   private share = 0;
   private readonly weight: number;
 
-  /** @param weight Weight of earlier values, in [0, 1). */
+  /** Creates an average without values. @param weight Weight of earlier values, in [0, 1). */
   constructor(weight: number) {
     this.weight = weight;
   }

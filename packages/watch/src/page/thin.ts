@@ -1,4 +1,4 @@
-/** A thinned line. Each pixel column has two values, the minimum and the maximum, in the order of their positions. */
+/** A line thinned to two values per pixel column: the minimum and the maximum, in the order of their positions. */
 export interface ThinLine {
   readonly values: (number | null)[];
   /** Number of points in the range before thinning. */

@@ -111,9 +111,11 @@ export interface SpanRow {
 }
 
 /**
- * Returns a timeline as table rows, for users who cannot see the figure: the longest spans of each rank and track.
+ * Returns a timeline as table rows, for users who cannot see the figure: total time by span name for each rank and
+ * track, longest first.
  *
- * @param most Maximum number of rows per track. The remaining names share one row, whose name contains their number.
+ * @param most Maximum number of rows per track. The remaining names share one more row, whose name contains their
+ * number.
  */
 export const rowsOfSpans = (ranks: readonly RankSpans[], most: number): SpanRow[] =>
   ranks.flatMap(({ rank, spans }) =>
