@@ -2,9 +2,12 @@
 // blocks of these sizes, and the host computes the scratch memory from them. Measured on an EPYC of the Zen 5 family
 // (48 KiB L1, 1 MiB L2, 4.2 GHz, peak 67 GFLOP/s).
 
-/** Bytes of one result tile, 6 rows × 8 columns, which holds the results at the edges before they are copied. */
+/**
+ * Size in bytes of the buffer for one result tile of 6 rows × 8 columns. Tiles at the edges of the result are computed
+ * in this buffer, then copied in part.
+ */
 export const TILE_BYTES = 192;
-/** Number of rows per large tile. */
+/** Number of rows of a large result tile. Small tiles have 4 rows. */
 export const TILE_ROWS = 6;
 export const TILE_COLUMNS = 8;
 
@@ -15,7 +18,10 @@ export const TILE_COLUMNS = 8;
 export const INNER_BLOCK = 512;
 /** Matrix product: number of columns packed at a time. The packed columns, at most 1 MiB, are streamed from L2. */
 export const COLUMN_BLOCK = 512;
-/** Matrix product: number of rows per block. At most 240 KiB of the other operand are multiplied with each panel. */
+/**
+ * Matrix product: number of rows per block. A panel is multiplied with one block of the other operand, at most 240 KiB,
+ * at a time.
+ */
 export const ROW_BLOCK = 120;
 /**
  * Matrix product: maximum number of panels for which rows are read in place instead of packed, for any row stride.
@@ -51,15 +57,17 @@ export const SUM_BLOCK = 512;
 export const TAP_BYTES = 16;
 
 /**
- * Gradient of a normalization of rows: number of rows whose terms for gamma and beta are summed before the sum is added
- * to the total.
+ * Gradients of layer norm and RMS norm: number of rows per block. The terms for gamma and beta are summed within a
+ * block before the sum is added to the total.
  */
 export const NORM_BLOCK_ROWS = 64;
-/** Winograd's F(4, 3): number of pairs of points (6 × 6). Each pair needs one matrix product. */
+/**
+ * Winograd's F(4, 3): number of points of the transform in two dimensions, 6 × 6. Each point needs one matrix product.
+ */
 export const WINOGRAD_POINTS = 36;
 /**
- * Winograd: bytes of padding between the values at consecutive pairs of points. Without padding, distances can be
- * powers of two, at which all values share cache sets.
+ * Winograd: bytes of padding between the values at consecutive points. Without padding, distances can be powers of two,
+ * at which all values share cache sets.
  */
 export const WINOGRAD_SPACING = 64;
 /**
@@ -67,5 +75,8 @@ export const WINOGRAD_SPACING = 64;
  * channels, the root mean square error is 1.6e-6 of the results in one pass, 8.4e-7 in four passes.
  */
 export const WINOGRAD_DEPTH = 64;
-/** Winograd: bytes of scratch before the addresses, for 36 vectors between passes, and four kernels of four columns. */
+/**
+ * Winograd: size in bytes of the scratch before the addresses: 36 vectors between the two passes of a transform, and
+ * four kernels of four columns.
+ */
 export const WINOGRAD_HEAD_BYTES = 1152;

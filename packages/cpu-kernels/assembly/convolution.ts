@@ -21,8 +21,8 @@ function align16(bytes: i32): i32 {
 }
 
 /**
- * Returns the number of words for the tap addresses of a pixel block. With few channels: words for one address and one
- * column matrix row per pixel.
+ * Returns the size in words of the table of tap addresses for a pixel block. With few channels, the table has one
+ * address and one row of the column matrix per pixel.
  */
 // @ts-ignore: decorator
 @inline

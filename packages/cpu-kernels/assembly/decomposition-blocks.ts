@@ -6,7 +6,10 @@
  */
 export const TRIANGLE_BLOCK = 48;
 
-/** Number of reflections that are applied together, as two matrix products: four panels of 8 columns. */
+/**
+ * Number of Householder reflections per block. A block is applied as two matrix products, with four panels of 8
+ * columns.
+ */
 export const REFLECTOR_BLOCK = 32;
 /**
  * Number of entries of each eigenvector that are rotated at a time: four SIMD vectors. 512 rows of this length take 32

@@ -39,8 +39,8 @@ function solveRow(x: usize, columns: usize, size: usize): void {
 
 /**
  * Computes the lower Cholesky factors of `batch` matrices [n, n]. The upper triangle of `a` is not read; the upper
- * triangle of `y` is zero. Scratch (computed in `src/ops/cholesky.ts`): TRIANGLE_BLOCK rows of n elements, a transposed
- * block, the scratch of a matrix product.
+ * triangle of `y` is zero. Scratch (size computed in `src/ops/cholesky.ts`): TRIANGLE_BLOCK rows of n elements, a
+ * transposed block, the scratch of a matrix product.
  */
 export function cholesky(a: usize, y: usize, batch: i32, n: i32, scratch: usize): void {
   const stride = <usize>n << 2;
@@ -143,8 +143,8 @@ function zeroBlocks(x: usize, rowBytes: usize, n: usize, forward: bool, bytes: u
 /**
  * Solves op(l) x = b for `batch` triangles [n, n] and right-hand sides [n, m]; op transposes if `transpose`. Only the
  * selected triangle is read. If columns of the right-hand side begin with zeros, as in an inverse, their solution
- * starts at the first block with nonzero entries: if b is the identity, a third of the work remains. Scratch (computed
- * in `src/ops/triangular-solve.ts`): TRIANGLE_BLOCK rows of n elements, the scratch of a matrix product.
+ * starts at the first block with nonzero entries: if b is the identity, a third of the work remains. Scratch (size
+ * computed in `src/ops/triangular-solve.ts`): TRIANGLE_BLOCK rows of n elements, the scratch of a matrix product.
  */
 export function triangularSolve(
   l: usize, b: usize, x: usize, batch: i32, n: i32, m: i32, lower: bool, transpose: bool, unitDiagonal: bool, scratch: usize,
@@ -176,7 +176,10 @@ export function triangularSolve(
   }
 }
 
-/** Solves `m` columns in place. Their first `zeros` rows, in solution order, are zero. */
+/**
+ * Solves the triangular system for `m` right-hand sides in place. The first `zeros` rows of `x`, in solution order, are
+ * zero.
+ */
 function solveColumns(
   l: usize, x: usize, rowBytes: usize, n: i32, m: i32, zeros: i32, transpose: bool, forward: bool, unitDiagonal: bool, scratch: usize,
 ): void {

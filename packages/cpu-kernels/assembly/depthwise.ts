@@ -3,7 +3,10 @@
 import { TAP_BYTES } from "./blocks";
 import { madd } from "./lanes";
 
-/** Bytes per entry of a list of taps inside the image: weight address, and offset in bytes. */
+/**
+ * Size in bytes of an entry in a list of the taps that are inside the image. An entry holds the weight address, and the
+ * offset in bytes.
+ */
 const ENTRY_BYTES: usize = 8;
 
 /** Computes one output pixel: Σ x · weight over the taps of `list`, for each channel. */

@@ -8,8 +8,8 @@ import { reflectRows } from "./reflectors";
 import { blockBegin, shiftedStep, tridiagonalize, wilkinsonShift } from "./tridiagonal";
 
 /**
- * Off-diagonal entries of at most this fraction of the largest entry are treated as zero. This changes eigenvalues by
- * less than a hundredth of the f32 rounding error of the largest eigenvalue.
+ * Tolerance for off-diagonal entries, as a fraction of the largest entry. Entries up to this tolerance are treated as
+ * zero, which changes eigenvalues by less than a hundredth of the f32 rounding error of the largest eigenvalue.
  */
 const NEGLIGIBLE: f64 = 1.0 / 4294967296.0;
 
@@ -135,8 +135,8 @@ function factorOf(panels: usize, n: i32, at: i32): f32 {
 }
 
 /**
- * Writes the upper triangle of the matrix whose lower triangle is at `from`, times `scale`. Rows of the result are
- * `stride` bytes apart.
+ * Copies the lower triangle of the matrix at `from`, times `scale`, to the upper triangle of the matrix at `to`. Rows
+ * of the result are `stride` bytes apart.
  */
 function fillUpper(from: usize, n: i32, scale: f64, to: usize, stride: usize): void {
   for (let i: usize = 0; i < <usize>n; i++) {
@@ -157,7 +157,7 @@ function scaleOf(bits: u32): f64 {
 
 /**
  * Computes ascending eigenvalues [n], and eigenvectors [n, n] as columns, for `batch` matrices [n, n]. Only the lower
- * triangles are read. Scratch (computed in `src/ops/eigh.ts`): d and e in f64, two matrices with rows of complete
+ * triangles are read. Scratch (size computed in `src/ops/eigh.ts`): d and e in f64, two matrices with rows of complete
  * panels, a list of rotations, and the larger of two regions: the scratch for `reflectRows` and `tridiagonalize`, and a
  * second copy of d and e.
  */

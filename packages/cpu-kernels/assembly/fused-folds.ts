@@ -22,7 +22,7 @@ function countMasks(masks: usize, n: i32): i32 {
 }
 
 /**
- * Reduces a tile of `n` lanes at `x`, which begins with element `first`. If rows of `size` elements fit in a tile of
+ * Folds a tile of `n` lanes at `x`, which begins with element `first`. If rows of `size` elements fit in a tile of
  * `most` lanes, the tile holds complete rows. Otherwise the tile is a section of one row, and the 8 bytes at `total`
  * carry the f64 sum from one section to the next. `output` is the address of the result of row 0.
  */

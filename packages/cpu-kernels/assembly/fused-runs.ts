@@ -9,13 +9,13 @@ export const enum Kind {
   Bool = 2,
   F16 = 3,
   Bf16 = 4,
-  /** Used for stores only: lanes hold floats, memory holds bytes. */
+  /** Format for stores only: lanes hold floats, and each float is stored as a byte. */
   FloatByte = 5,
 }
 
 /**
- * Converts to an integer from 0 to 255. Each bound is the first operand of its instruction: `pmax` and `pmin` return
- * their first operand if the second is NaN, so NaN becomes 0.
+ * Clamps floats to the range from 0 to 255 and truncates them to integers. NaN becomes 0, because each bound is the
+ * first operand of `pmax` or `pmin`, which return their first operand if the second is NaN.
  */
 // @ts-ignore: decorator
 @inline
@@ -59,7 +59,7 @@ function widenSixteen(kind: i32, source: usize, target: usize): void {
   v128.store(target, kind == Kind.Bool ? i32x4.extend_high_i16x8_s(high) : i32x4.extend_high_i16x8_u(high), 48);
 }
 
-/** Copies `n` elements, `stride` elements apart, to dense lanes. */
+/** Converts `n` elements in memory, `stride` elements apart, to adjacent 32-bit lanes. */
 export function loadRun<T>(kind: i32, source: usize, stride: i32, target: usize, n: i32): void {
   if (isVector<T>()) {
     const blocks = target + ((<usize>(n & ~3)) << 2);

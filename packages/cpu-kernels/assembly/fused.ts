@@ -7,7 +7,7 @@ import { loadRun, storeRun, widthOf } from "./fused-runs";
 import { runTile } from "./fused-tiles";
 import { partBegin } from "./parts";
 
-/** Index of the first outer size in a program. */
+/** Index of the word with the size of the first outer dimension in a program. */
 const OUTER_SIZES: i32 = 12;
 
 // @ts-ignore: decorator
@@ -127,7 +127,7 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
   }
 }
 
-/** Sets the destination of each micro-operation that has a slot to this slot. */
+/** Directs the result of each micro-operation that has a slot to this slot. A slot is scratch memory for one tile. */
 function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void {
   for (let at = code; at < end; at += 24) {
     const slot = load<i32>(at, 20);
@@ -135,7 +135,10 @@ function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void
   }
 }
 
-/** Sets the destination of each micro-operation that has a slot to a cell instead. */
+/**
+ * Directs the result of each micro-operation that has a slot to the cell of its register instead. A cell is 16 bytes of
+ * scratch memory.
+ */
 function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void {
   for (let at = code; at < end; at += 24) {
     const r = load<i32>(at, 4);
@@ -144,8 +147,8 @@ function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void
 }
 
 /**
- * Copies the last `n` elements of a tile from cells to their positions in the slots. Copies in program order, so that a
- * slot receives its latest result last.
+ * Copies the last `n` results in a tile of each micro-operation that has a slot from its cell to the slot. Copies in
+ * program order, so that a slot receives its latest result last.
  */
 function moveToSlots(code: usize, end: usize, cells: usize, slots: usize, n: i32): void {
   for (let at = code; at < end; at += 24) {
@@ -167,9 +170,12 @@ function fillCell(cell: usize, bits: i32): void {
 }
 
 /**
- * Binds register `r` to the elements of an input that the tile needs. Returns the index of the next input's words.
- * Elements that are stored as lanes are used in place. If one value is used for the complete row, it is loaded into a
- * cell at the `begin` of the row. All other elements are converted to a copy.
+ * Binds register `r` to the elements of an input that the tile needs.
+ * - Elements that are stored as lanes are used in place.
+ * - A value that is constant for the complete row is loaded into a cell at the `begin` of the row.
+ * - All other elements are converted to lanes in a slot, or in a cell if `staged`.
+ *
+ * @returns the index of the next input's words in the program.
  */
 function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, inner: i32, column: i32, n: i32, staged: bool, begin: bool): i32 {
   const kind = word(program, at);

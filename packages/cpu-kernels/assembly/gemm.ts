@@ -29,7 +29,7 @@ export function product(
   productAbove(rows, a, aRow, aInner, b, bColumn, bInner, y, stride, rows, columns, inner, swapped, accumulate, scratch);
 }
 
-/** Like `product`, limited to tiles that contain an entry with i ≤ j + `diagonal`. Tiles below are not computed. */
+/** Like `product`, but computes only the tiles that contain an entry (i, j) with i ≤ j + `diagonal`. */
 function productAbove(
   diagonal: i32,
   a: usize,
@@ -199,7 +199,10 @@ function vectorPart(
   else combineRows(x, matrix + from, <usize>outer << 2, y + from, count, inner, accumulate, scratch);
 }
 
-/** Number of panels per part above which the imbalance caused by one panel is negligible. */
+/**
+ * Minimum number of panels per part at which parts get complete panels, even if some parts get one panel more than
+ * others. With fewer panels, this imbalance would matter, and the rows are split instead.
+ */
 const MANY_PANELS: i32 = 4;
 
 // @ts-ignore: decorator
@@ -247,8 +250,8 @@ function gramPart(x: usize, y: usize, n: i32, inner: i32, transposed: bool, scra
 }
 
 /**
- * Returns the first panel of a part. Later columns of the triangle are longer, so the parts have equal areas instead of
- * equal widths.
+ * Returns the index of the first panel of a part of a triangular matrix. Parts have about equal areas instead of equal
+ * widths, because later columns of the upper triangle are longer.
  */
 // @ts-ignore: decorator
 @inline

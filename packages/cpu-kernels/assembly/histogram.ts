@@ -3,9 +3,12 @@
 /** Smallest normal f32. Numbers of smaller magnitude are treated as 0. */
 const SMALLEST: f32 = reinterpret<f32>(0x00800000);
 const GREATEST_SUBNORMAL: f32 = reinterpret<f32>(0x007fffff);
-/** 2^126. Values are only counted if the range is narrower. */
+/** Exclusive upper bound of the range's width, 2^126. Nothing is counted in a wider range. */
 const WIDEST: f32 = reinterpret<f32>(0x7e800000);
-/** 2^-96. If no bin is narrower, flushing numbers below `SMALLEST` to 0 moves no value to another bin. */
+/**
+ * Minimum bin width for the vector code, 2^-96. With bins of this width, flushing numbers below `SMALLEST` to 0 moves
+ * no value to another bin.
+ */
 const WIDE_BIN: f32 = reinterpret<f32>(0x0f800000);
 
 // @ts-ignore: decorator

@@ -90,8 +90,8 @@ export function transposeTile<T>(output: usize, outputStep: usize, input: usize,
 const ENTRY: usize = 12;
 
 /**
- * Copies `count` indices of the first dimension in `table`, with all following dimensions. The last two dimensions are
- * copied together.
+ * Copies indices 0 … `count` − 1 of the first dimension in `table`, with all indices of the following dimensions. The
+ * last two dimensions are copied together.
  */
 function copyDims<T>(output: usize, input: usize, table: usize, dims: i32, count: i32): void {
   const outputStep = <usize>load<i32>(table, 4);

@@ -8,7 +8,10 @@ export const enum Order {
   Magnitude = 4,
 }
 
-/** Returns the key of an f32 by value, from its bits. */
+/**
+ * Returns an integer key of an f32, given by its bits. Keys have the order of the numbers; NaN has the largest key. If
+ * all bits of `flip` are set, the order of all keys except NaN is reversed.
+ */
 // @ts-ignore: decorator
 @inline
 export function floatKey(bits: u32, flip: u32): u32 {
@@ -18,7 +21,9 @@ export function floatKey(bits: u32, flip: u32): u32 {
   return key ^ flip;
 }
 
-/** Returns the key of an f32 by magnitude, from its bits. */
+/**
+ * Returns an integer key of an f32, given by its bits. Keys have the order of the magnitudes; NaN has the largest key.
+ */
 // @ts-ignore: decorator
 @inline
 export function magnitudeKey(bits: u32): u32 {
@@ -27,8 +32,8 @@ export function magnitudeKey(bits: u32): u32 {
 }
 
 /**
- * Returns the key of the element at an address. If all bits of `flip` are set, the order of all keys except NaN is
- * reversed.
+ * Returns the integer key that orders the element at an address among elements of the same `kind`. If all bits of
+ * `flip` are set, the order of all keys except NaN is reversed.
  */
 // @ts-ignore: decorator
 @inline

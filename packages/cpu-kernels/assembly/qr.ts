@@ -7,7 +7,7 @@ import { reflector, reflectRows } from "./reflectors";
 
 /**
  * Computes the thin factors q [n, m], r [m, m] of `batch` matrices [n, m], n ≥ m. The diagonal of r is not negative.
- * Scratch (computed in `src/ops/qr.ts`): two transposed matrices, m signs, the scratch of `reflectRows`.
+ * Scratch (size computed in `src/ops/qr.ts`): two transposed matrices, m signs, the scratch of `reflectRows`.
  */
 export function qr(a: usize, q: usize, r: usize, batch: i32, n: i32, m: i32, scratch: usize): void {
   const rows = <usize>n, columns = <usize>m;

@@ -58,7 +58,7 @@ export function cumsumI32(x: usize, output: usize, outer: i32, size: i32, inner:
 
 /**
  * Writes the position of the largest (`flip` = 0) or smallest (`flip` = -1) element along the middle dimension, the
- * first position if several elements are equal. For `kind`, see order.ts.
+ * first position if several elements are equal. `kind` is the `Order` of the elements (see `order.ts`).
  */
 export function argExtreme(x: usize, output: usize, outer: i32, size: i32, inner: i32, kind: i32, flip: u32): void {
   const width: usize = kind == 3 ? 1 : 4;

@@ -11,7 +11,7 @@ const ROWS: i32 = 128;
 /** Number of columns that are summed together. Their f32 and f64 totals take 12 KiB of scratch memory. */
 const COLUMNS: i32 = 1024;
 
-/** Returns four terms, or their magnitudes. */
+/** Loads four consecutive terms of a sum, or their magnitudes if `magnitudes`. */
 // @ts-ignore: decorator
 @inline
 function terms(magnitudes: bool, at: usize): v128 {

@@ -12,7 +12,7 @@
 import { TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { madd, transpose4 } from "./lanes";
 
-/** Number of rows per small tile. */
+/** Number of rows of a small result tile. */
 const SMALL_TILE_ROWS: i32 = 4;
 
 /**
@@ -172,8 +172,8 @@ export function tile4(table: usize, segments: i32, inner: i32, step: usize, pane
 }
 
 /**
- * Copies the top left rows × columns of a tile to a matrix whose rows are `stride` bytes apart, or to the transposed
- * matrix if `transposed`. Adds to the matrix if `accumulate`.
+ * Copies the first `rows` rows and `columns` columns of a tile to a matrix whose rows are `stride` bytes apart, or to
+ * the transposed matrix if `transposed`. Adds to the matrix if `accumulate`.
  */
 export function copyTile(tile: usize, output: usize, stride: usize, rows: i32, columns: i32, transposed: bool, accumulate: bool): void {
   let first = 0;

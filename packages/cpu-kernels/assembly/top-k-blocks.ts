@@ -6,15 +6,16 @@ export const BINS = 2048;
 /** Maximum k for which rows use a sorted list instead of radix selection. */
 export const LIST = 32;
 /**
- * Minimum row length for filtering before the selection. A row is only filtered if k is also at most n / SMALL_PART.
+ * Minimum row length at which a row is filtered before the selection, so that only entries above an estimated bound are
+ * kept. A row is only filtered if k is also at most n / SMALL_PART.
  */
 export const LONG = 16384;
 export const SMALL_PART = 8;
 /**
- * Target for the number of filtered entries: AIM_TIMES · k, at least LEAST_AIM. The target is large enough that a bound
- * estimated from a sample hardly ever selects fewer than k entries.
+ * Target for the number of entries that pass the filter: AIM_TIMES · k, at least LEAST_AIM. The target is large enough
+ * that a bound estimated from a sample hardly ever selects fewer than k entries.
  */
 export const AIM_TIMES = 2;
 export const LEAST_AIM = 2048;
-/** Maximum number of candidates in a filtered row, as a multiple of the target. */
+/** Maximum number of entries that may pass the filter (candidates), as a multiple of the target. */
 export const ROOM_TIMES = 2;

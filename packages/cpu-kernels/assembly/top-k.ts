@@ -17,14 +17,14 @@ function wordAt(base: usize, i: i32): usize {
   return base + ((<usize>i) << 2);
 }
 
-/** Returns the target number of entries that reach the bound. */
+/** Returns the target for the number of entries of a row that pass the filter. */
 // @ts-ignore: decorator
 @inline
 function aimOf(k: i32): i32 {
   return max<i32>(AIM_TIMES * k, LEAST_AIM);
 }
 
-/** Returns the maximum number of candidates of a filtered row. */
+/** Returns the maximum number of candidates, the entries of a row that pass the filter. */
 // @ts-ignore: decorator
 @inline
 function capacityOf(k: i32): i32 {
@@ -56,7 +56,10 @@ export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32,
   }
 }
 
-/** Selects the k largest elements with a sorted list of the largest elements so far, largest first. */
+/**
+ * Selects the k largest elements of a row by insertion into a sorted list of the largest elements so far, largest
+ * first.
+ */
 function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   const keys = scratch;
   const positions = scratch + LIST * 4;
@@ -141,9 +144,9 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: 
 }
 
 /**
- * Estimates from evenly spaced samples a bound that about `aimOf(k)` keys of the row reach. Returns 0 if filtering by a
- * bound would not save time. About 128 samples reach the bound, so the number of entries that reach it is within a
- * third of the target (4 standard deviations).
+ * Estimates from evenly spaced samples a bound that the keys of about `aimOf(k)` entries of the row reach. Returns 0 if
+ * filtering by a bound would not save time. About 128 samples reach the bound, so the number of entries that reach it
+ * is within a third of the target (4 standard deviations).
  */
 function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
   const aim = <i64>aimOf(k);
@@ -169,8 +172,8 @@ function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
 }
 
 /**
- * Copies the values whose key reaches `bound`, and their positions. Returns the number of these values, or -1 if the
- * capacity is exceeded.
+ * Copies the values whose keys reach `bound`, and the positions of these values. Returns the number of copied values,
+ * or -1 if there are more than `capacity`.
  */
 function thin(x: usize, n: i32, bound: u32, kind: i32, candidates: usize, positions: usize, capacity: i32): i32 {
   let count = 0;

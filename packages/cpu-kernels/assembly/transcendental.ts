@@ -177,7 +177,7 @@ export function geluTanhOf<T>(a: T): T {
   return mulF<T>(a, sigmoidOf<T>(twice));
 }
 
-/** Returns -1, 0, 1, or NaN. */
+/** Returns the sign of a number: -1, 0 or 1; NaN for NaN. */
 // @ts-ignore: decorator
 @inline
 export function signOf<T>(a: T): T {

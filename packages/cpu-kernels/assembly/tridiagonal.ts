@@ -113,8 +113,8 @@ export function tridiagonalize(a: usize, stride: usize, n: i32, d: usize, e: usi
 }
 
 /**
- * Returns the first row of the block that ends with row `last`. The off-diagonal entry before this row is at most
- * `least`, and is treated as zero.
+ * Returns the first row of the unreduced block that ends with row `last`. The off-diagonal entry before the block is at
+ * most `least`, and is set to zero.
  */
 export function blockBegin(e: usize, last: i32, least: f64): i32 {
   let first = last;

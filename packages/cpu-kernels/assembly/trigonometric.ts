@@ -34,7 +34,7 @@ function twoOverPiWord(word: i32): u64 {
   return 0xfe5163abdebbc561;
 }
 
-/** Returns 32 bits of 2/π from bit `from` ≥ 0 on. */
+/** Returns the 32 bits of 2/π that start at bit `from` (≥ 0). */
 function twoOverPiBits(from: i32): u64 {
   const word = from >> 6;
   const offset = <u64>(from & 63);

@@ -7,7 +7,7 @@ import { COLUMN_BLOCK, INNER_BLOCK } from "./blocks";
 import { madd } from "./lanes";
 import { evenBlock } from "./tile";
 
-/** Maximum number of sums per strip, in units of COLUMN_BLOCK. A strip of 4096 sums (16 KiB) fits in L1. */
+/** Maximum width of a strip, in units of COLUMN_BLOCK sums. A strip of 4096 sums (16 KiB) fits in L1. */
 const STRIP_ROWS: i32 = 8;
 
 /** Computes y[n] += Σ x[k] · b[k][n] over `count` terms, in order. Four rows of `b` at a time are added to `y`. */
@@ -51,7 +51,7 @@ function addRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, coun
 
 /**
  * Computes y[n] = Σₖ x[k] · b[k][n], or adds the sum to y[n] if `accumulate`. Rows of `b` are `stride` bytes apart and
- * are read once. `scratch` has the size that `productScratchBytes` returns, without the head.
+ * are read once. Scratch: the bytes that `productScratchBytes` returns, except the first `PRODUCT_HEAD_BYTES`.
  */
 export function combineRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, inner: i32, accumulate: bool, scratch: usize): void {
   const block = evenBlock(inner, INNER_BLOCK);

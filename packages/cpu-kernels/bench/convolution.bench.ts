@@ -28,7 +28,7 @@ const layers: readonly Layer[] = [
   { name: "depthwise 14×14×256", x: [16, 14, 14, 256], w: [3, 3, 1, 256], stride: 1, padding: 1, groups: 256 },
 ];
 
-/** Pooling with adjacent windows, and with overlapping windows. */
+/** Benchmark cases of pooling: adjacent windows, and overlapping windows. */
 const poolings: readonly (readonly [name: string, x: Shape, window: number, stride: number])[] = [
   ["28×28×32, windows of 2", [64, 28, 28, 32], 2, 2],
   ["33×33×64, windows of 3 in steps of 2", [16, 33, 33, 64], 3, 2],

@@ -21,8 +21,8 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * A decomposition, and the product of its factors for the check. The product must be the matrix, or the identity if
- * `toOne`.
+ * Benchmark case of one decomposition. For the check, `product` multiplies the factors; the product must be the input
+ * matrix, or the identity if `toOne`.
  */
 interface Decomposition {
   readonly decompose: (a: Tensor) => readonly Tensor[];

@@ -55,8 +55,8 @@ for (const [what, rows, columns, inner, transposeA, transposeB] of shapes) {
 }
 
 /**
- * Products of a matrix with its own transpose, such as second moments and Muon's Gram matrix. Compared with products
- * with a copy of the matrix.
+ * Benchmark cases A·Aᵀ and Aᵀ·A, such as second moments and Muon's Gram matrix. The baseline multiplies A by a separate
+ * copy of A, so that it cannot use the symmetry of the result.
  */
 const grams: readonly (readonly [what: string, n: number, inner: number, transposed: number])[] = [
   ["patches of a convolution", 400, 12_544, 1],

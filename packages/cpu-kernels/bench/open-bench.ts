@@ -6,16 +6,20 @@ import type { WasmExports } from "../src/wasm-exports.ts";
 import { soloTeam, TeamFunctions } from "../src/team/team.ts";
 import { compileWasm, detectBuild, instantiateWasm } from "../src/wasm-build.ts";
 
-/** A kernel that is bound to its own operands. */
+/** Kernel under test, bound to its own operands. */
 export interface BoundKernel {
   readonly call: () => void;
   readonly inputs: readonly Float32Array[];
   readonly outputs: readonly Float32Array[];
-  /** @throws Error unless the outputs of the last call are close to the f64 reference. */
+  /**
+   * Checks the outputs of the last call.
+   *
+   * @throws Error unless the outputs are close to the f64 reference.
+   */
   readonly check: (tolerance: Tolerance) => void;
 }
 
-/** An instance of the fastest build with its own memory, and an allocator for this memory. */
+/** WebAssembly instance of the fastest supported build, with its own memory and an allocator for this memory. */
 export interface Bench {
   readonly wasm: WasmExports;
   /** Allocates `count` floats, fills them with small numbers, and returns their byte address. */

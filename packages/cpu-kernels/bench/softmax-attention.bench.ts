@@ -9,8 +9,8 @@ import { openBench } from "./open-bench.ts";
 const { bind, clear } = await openBench();
 
 /**
- * Checks a kernel, then times it. `given` maps input positions to values, for inputs that depend on other inputs.
- * Returns the outputs of the kernel.
+ * Checks a kernel, times it, and returns its outputs. `given` maps input positions to values, for inputs that depend on
+ * other inputs.
  */
 const run = async (
   name: string,

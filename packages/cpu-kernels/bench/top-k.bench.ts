@@ -9,8 +9,8 @@ import { type BoundKernel, openBench } from "./open-bench.ts";
 const { bind, clear } = await openBench();
 
 /**
- * Checks that there are k distinct positions in order, with their values, and that no omitted entry is larger. Takes
- * linear time; the reference would sort.
+ * Checks a selection of k elements: the positions are distinct and ascending, the values are correct, and no omitted
+ * entry is larger. Takes linear time, whereas the reference would sort.
  */
 const checkPicked = ({ inputs: [x], outputs: [values, bits] }: BoundKernel, k: number): void => {
   const indices = new Int32Array(bits!.buffer, bits!.byteOffset, k);

@@ -4,7 +4,7 @@ import { OutOfMemoryError } from "./errors.ts";
 const pageBytes = 65536;
 /** Alignment of blocks in bytes. Every block starts on a cache line, so that two ranks never write to the same line. */
 const alignment = 64;
-/** Minimum growth of the memory in bytes, so that freed blocks of different sizes can be merged. */
+/** Minimum number of bytes by which the memory grows. Freed blocks of different sizes can then be merged. */
 const minimumGrowthBytes = 4 * 1024 * 1024;
 
 interface Block {
@@ -57,7 +57,7 @@ export class Arena {
     return this.peak;
   }
 
-  /** Bytes that this arena has added to the shared memory. They are never returned. */
+  /** Bytes that this arena has added to the shared memory. The arena never returns memory. */
   get bytesReserved(): number {
     return this.reserved;
   }

@@ -1,7 +1,7 @@
 import type { WasmMemory } from "@skein/tensor-core/backend";
 
 /**
- * Module that opens the matrix product of a BLAS in a helper thread. The module exports `openInThread(data, memory)`.
+ * Module that loads the matrix product of a BLAS in a helper thread. The module exports `openInThread(data, memory)`.
  */
 export interface ThreadProduct {
   /** URL of the module. */
@@ -37,10 +37,10 @@ export type Sgemm = (
   yNext: number,
 ) => void;
 
-/** Nanoseconds per multiply-add, in one thread. */
+/** Estimated nanoseconds per multiply-add of a BLAS, in one thread. */
 export const multiplyAddNanoseconds: number = 1 / 60;
 
-/** Operators that can run as products of a BLAS. */
+/** Names of the operators that a BLAS can compute as matrix products. */
 export const contractionOps = [
   "matmul",
   "conv2d",
@@ -50,21 +50,23 @@ export const contractionOps = [
   "attention-backward",
 ] as const;
 
-/** Name of an operator that can run as products of a BLAS. */
+/** Name of an operator that a BLAS can compute as matrix products. */
 export type ContractionOp = (typeof contractionOps)[number];
 
 /** Matrix product work of a node, described by the sizes in the tables of measured shapes. */
 export interface Contraction {
   readonly op: ContractionOp;
   /**
-   * Variant of the operator that is measured separately. Products: "nn", "nt", "tn" or "tt" (t: the operand is
-   * transposed). Attention: "causal" or "full". Convolutions: "winograd" if WebAssembly uses Winograd. All other work:
-   * "".
+   * Variant of the operator that is measured separately.
+   * - Products: "nn", "nt", "tn" or "tt" (t: the operand is transposed).
+   * - Attention: "causal" or "full".
+   * - Convolutions: "winograd" if WebAssembly uses Winograd.
+   * - All other work: "".
    */
   readonly variant: string;
   /**
-   * Sizes of the product. For convolutions: sizes of the product of the column matrix. For attention: numbers of
-   * queries, keys and entries per key.
+   * Sizes of the matrix product. Convolutions: sizes of the product with the column matrix. Attention: number of
+   * queries, number of keys, and entries per key.
    */
   readonly rows: number;
   readonly columns: number;
@@ -87,6 +89,6 @@ export interface Blas {
    * identical results. Absent: products cannot be split, so threads share only whole products.
    */
   readonly sliceRows?: number | undefined;
-  /** Module that opens the same product in helper threads. Absent: a backend with several threads rejects this BLAS. */
+  /** Module that loads the same product in helper threads. Absent: a backend with several threads rejects this BLAS. */
   readonly inThreads?: ThreadProduct | undefined;
 }

@@ -12,7 +12,7 @@ import {
   TILE_ROWS,
 } from "../assembly/blocks.ts";
 
-/** Nanoseconds per multiply-add of a contraction, in one thread. */
+/** Estimated nanoseconds per multiply-add of a WebAssembly contraction, in one thread. */
 export const multiplyAddNanoseconds: number = 1 / 30;
 
 const align16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
@@ -86,7 +86,10 @@ const gatherScratchBytes = (taps: number, inner: number, columns: number): numbe
 export const isDepthwise = ({ channels, outChannels, groups }: ConvolutionSizes): boolean =>
   channels === groups && outChannels === groups && groups > 1;
 
-/** Returns the scratch bytes of a depthwise convolution: taps, and two lists of taps inside the image. */
+/**
+ * Returns the scratch size of a depthwise convolution in bytes: the list of all taps, and two lists of the taps that
+ * are inside the image.
+ */
 const depthwiseScratchBytes = (sizes: ConvolutionSizes): number => {
   const taps = sizes.kernelHeight * sizes.kernelWidth;
   return 2 * align16(TAP_BYTES * taps);

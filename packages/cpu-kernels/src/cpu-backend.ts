@@ -69,7 +69,7 @@ export interface CpuBackend extends Backend {
   readonly blas: string | undefined;
   readonly threads: number;
   /**
-   * Stop the helper threads. The backend cannot be used afterwards. Running helper threads do not prevent the process
+   * Stops the helper threads. The backend cannot be used afterwards. Running helper threads do not prevent the process
    * from exiting.
    */
   close(): Promise<void>;
@@ -125,7 +125,7 @@ export const prepareForCpu = (
 ): Graph =>
   optimize(widenHalf(expand(source, kernels)), { fuse: { maxTile: TILE }, schedule: collectiveOrder ?? true });
 
-/** Components from which `backendOf` creates a backend. */
+/** Components of a CPU backend. */
 export interface BackendParts {
   readonly arena: Arena;
   readonly wasm: WasmExports;
@@ -133,7 +133,7 @@ export interface BackendParts {
   readonly team: Team;
 }
 
-/** Create a backend from its components. */
+/** Creates a backend from its components. */
 export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend => {
   const ledger = new ArrayLedger<number>((address) => arena.release(address));
   arena.describeUse = () =>
@@ -169,7 +169,7 @@ export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend
 };
 
 /**
- * Create the WebAssembly backend of one rank. Kernels come from the fastest build that the host supports; arrays are
+ * Creates the WebAssembly backend of one rank. Kernels come from the fastest build that the host supports; arrays are
  * allocated in an arena of the shared memory.
  *
  * @throws HostError if WebAssembly has no shared memory. A page that is not cross-origin isolated has shared memory for

@@ -265,7 +265,7 @@ export class CpuExecutable implements Executable {
   }
 
   /**
-   * After a failure, release memory that is no longer in use. Regions that a collective in progress may still read or
+   * After a failure, releases memory that is no longer in use. Regions that a collective in progress may still read or
    * write are never reused.
    */
   private abandon(loan: ArgumentLoan<number>, inProgress: readonly number[]): void {
@@ -284,7 +284,7 @@ export class CpuExecutable implements Executable {
   }
 
   /**
-   * Allocate a workspace if the previous workspace was lost, and allocate the outputs that do not reuse a donated
+   * Allocates a workspace if the previous workspace was lost, and allocates the outputs that do not reuse a donated
    * input. After a failure, no allocation remains and the arguments are returned.
    *
    * @returns undefined if there is nothing to wait for.
@@ -309,7 +309,7 @@ export class CpuExecutable implements Executable {
     }
   }
 
-  /** Allocate all regions, or none if the memory is insufficient. @throws OutOfMemoryError */
+  /** Allocates all regions, or none if the memory is insufficient. @throws OutOfMemoryError */
   private allocateRegions(): void {
     const { plan, arena } = this.parts;
     const fresh: number[] = [];
@@ -329,7 +329,7 @@ export class CpuExecutable implements Executable {
   }
 
   /**
-   * Copy outputs that need their own memory: outputs that are inputs, outputs that are regions of larger blocks, and
+   * Copies outputs that need their own memory: outputs that are inputs, outputs that are regions of larger blocks, and
    * outputs that are returned twice.
    */
   private copyOutputs(): void {

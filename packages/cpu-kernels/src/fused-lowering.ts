@@ -21,7 +21,10 @@ interface PerDtype {
 /** Appends the micro-operations of an instruction. Returns the register of the result. */
 type Lower = (append: Append, instruction: FusedInstruction, args: readonly number[], from: DType) => number;
 
-/** Lowering of one operator: a micro-operation on bits, for any dtype; one micro-operation per dtype; or a function. */
+/**
+ * Lowering of one operator: a micro-operation on bits, for any dtype; one micro-operation per dtype; or a function that
+ * appends micro-operations.
+ */
 type Lowering = Opcode | PerDtype | Lower;
 
 const opcodeOf = (names: PerDtype, dtype: DType): Opcode | undefined =>
@@ -35,16 +38,25 @@ const lowerPerDtype: (names: PerDtype, args: (args: readonly number[], from: DTy
     return append(opcode, ...order(args, from));
   };
 
-/** Returns the register of the operand, whose bits are those of the result. */
+/**
+ * Lowers an operator whose result has the same bits as its operand: returns the register of the operand, and appends
+ * nothing.
+ */
 const operand: Lower = (_, __, [x]) => x!;
 
 const less: PerDtype = { f32: "less", i32: "lessI", u32: "lessU" };
 const lessEqual: PerDtype = { f32: "lessEqual", i32: "lessEqualI", u32: "lessEqualU" };
 
-/** A true bool is all ones, that is -1, so the signed order of bools is reversed. */
+/**
+ * Lowers a comparison without swapping the operands. Bools are the exception: true is stored as -1, so the signed order
+ * of bools is reversed, and the operands are swapped.
+ */
 const ascending = (names: PerDtype): Lower =>
   lowerPerDtype(names, (args, from) => (from === "bool" ? args.toReversed() : args));
-/** Swaps the operands: `a > b` is `b < a`. */
+/**
+ * Lowers a comparison with swapped operands: `a > b` is `b < a`. The operands are not swapped if they are bools, whose
+ * order is reversed.
+ */
 const descending = (names: PerDtype): Lower =>
   lowerPerDtype(names, (args, from) => (from === "bool" ? args : args.toReversed()));
 
@@ -63,7 +75,7 @@ const lowerCast = (append: Append, x: number, from: DType, to: DType): number =>
   return to === "u8" && from !== "u8" ? append("intToU8", x) : x;
 };
 
-/** Lowerings by operator name. An operator without a row is replaced by its composition before fusion. */
+/** Lowerings by operator name. An operator without a lowering is replaced by its composition before fusion. */
 const lowerings: OperatorRows<ElementwiseName, Lowering> = {
   absolute: { f32: "abs", i32: "absI" },
   add: { f32: "add", i32: "addI", u32: "addI" },
@@ -116,7 +128,7 @@ const lowerings: OperatorRows<ElementwiseName, Lowering> = {
 const loweringOf = (op: string): Lowering | undefined =>
   (lowerings as { readonly [op: string]: Lowering | undefined })[op];
 
-/** Whether the kernel `fused` has an instruction for the operator of a node on the dtype of its operands. */
+/** Whether the kernel `fused` has an instruction for a node's operator and the dtype of its operands. */
 export const hasInstruction = ({ op, inputs: [first] }: KernelNode): boolean => {
   const lowering = loweringOf(op);
   if (typeof lowering !== "object") return lowering !== undefined;

@@ -33,7 +33,7 @@ const foldNumbers: { readonly [op in FusedFold["op"]]: number } = {
   "pack-bits": Fold.Bits,
 };
 /**
- * Codes of folds into which the preceding micro-operation is merged: folds over float magnitudes, and counts of true
+ * Codes of folds that include the preceding micro-operation: folds over the magnitudes of floats, and counts of true
  * masks.
  */
 const joinedFolds: { readonly [fold in FusedFold["op"]]?: { readonly [op in Opcode]?: number } } = {
@@ -78,8 +78,8 @@ const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): 
 const commutative: ReadonlySet<Opcode> = new Set(["add", "multiply", "madd", "nmadd", "msub"]);
 
 /**
- * Makes an operand that is constant for the whole tile the second operand of a commutative micro-operation, because the
- * loops are fastest in this order.
+ * Swaps the operands of a commutative micro-operation if the first operand is constant for the whole tile and the
+ * second is not. The loops are fastest with the constant operand second.
  */
 const constantSecond = (micro: Micro, isConstant: (register: number) => boolean): Micro => {
   const [a, b, ...rest] = micro.args;
@@ -104,8 +104,8 @@ const plainExtreme = (micro: Micro, constantBits: (register: number) => number |
 };
 
 /**
- * Converts words whose highest bit is clear to floats as signed numbers. Signed and unsigned interpretations agree, and
- * only the signed conversion of a vector is a single instruction.
+ * Replaces the conversion of unsigned words to floats by the signed conversion if the highest bit of the words is
+ * clear. The results are equal, and only the signed conversion of a vector is a single instruction.
  */
 const signedWords = (micros: readonly Micro[], constantBits: (register: number) => number | undefined): Micro[] => {
   const clear = new Set(

@@ -6,8 +6,8 @@ export interface JavaScriptKernelRule {
   /** Name of the operator, such as `mish.operator.name`. */
   readonly op: string;
   /**
-   * Returns the reason why this node cannot run, as a sentence with the cure, or undefined if the node can run. If a
-   * node is refused, the operator's composition runs instead, if there is one.
+   * Returns the reason why this node cannot run, as a sentence with a suggested fix, or undefined if the node can run.
+   * If a node is refused, the operator's composition runs instead, if there is one.
    */
   readonly refuses?: (node: KernelNode) => string | undefined;
   /**
@@ -19,7 +19,7 @@ export interface JavaScriptKernelRule {
 }
 
 /**
- * Create a kernel from a JavaScript function over views of the backend's memory. Needs no build, but is slower than
+ * Creates a kernel from a JavaScript function over views of the backend's memory. Needs no build, but is slower than
  * WebAssembly.
  *
  * @throws OperatorError if the function is asynchronous: a graph's kernels run in sequence, and the memory changes

@@ -15,7 +15,9 @@ export type KernelCall = (inputs: Int32Array, outputs: Int32Array, scratch: numb
  */
 export interface Kernel<P extends Params = Params> {
   readonly op: string;
-  /** Returns the reason why this node cannot run, as a sentence with the cure, or undefined if the node can run. */
+  /**
+   * Returns the reason why this node cannot run, as a sentence with a suggested fix, or undefined if the node can run.
+   */
   readonly refuses?: (node: KernelNode<P>) => string | undefined;
   /** Returns the scratch memory of one call in bytes, for a team of `threads` threads. */
   readonly scratchBytes?: (node: KernelNode<P>, threads: number) => number;

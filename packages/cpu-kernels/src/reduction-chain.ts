@@ -1,13 +1,19 @@
 import { bytesPerElement } from "@skein/tensor-core";
 import type { KernelNode, ReductionStep } from "@skein/tensor-core/backend";
 
-/** Returns the size in bytes of each intermediate result, aligned to 16 bytes. */
+/**
+ * Returns the size in bytes of each step's result, except the result of the last step. Sizes are rounded up to
+ * multiples of 16.
+ */
 export const intermediateBytes = (node: KernelNode, steps: readonly ReductionStep[]): number[] =>
   steps
     .slice(0, -1)
     .map(({ outer, inner }) => Math.ceil((outer * inner * bytesPerElement[node.inputs[0]!.dtype]) / 16) * 16);
 
-/** Returns a function that runs `fold` for each step in sequence. `scratch` holds the intermediate results. */
+/**
+ * Returns a function that runs `fold` step by step. Each step reads the result of the previous step. `scratch` holds
+ * the results of all steps except the last.
+ */
 export const chainSteps = (
   node: KernelNode,
   steps: readonly ReductionStep[],
@@ -25,6 +31,6 @@ export const chainSteps = (
   };
 };
 
-/** Returns the sum of `intermediateBytes`. */
+/** Returns the scratch bytes of a chain of reduction steps: the total size of the intermediate results. */
 export const chainScratchBytes = (node: KernelNode, steps: readonly ReductionStep[]): number =>
   intermediateBytes(node, steps).reduce((total, size) => total + size, 0);

@@ -2,7 +2,8 @@ import { REFLECTOR_BLOCK } from "../assembly/decomposition-blocks.ts";
 import { productScratchBytes } from "./contraction-scratch.ts";
 
 /**
- * Returns the scratch bytes of `reflectRows` on `rows` rows of `length` entries: a triangle, two strips, and a product.
+ * Returns the scratch bytes of `reflectRows` for `rows` rows of `length` entries: the triangle T, two matrices with
+ * `rows` × REFLECTOR_BLOCK floats, and the scratch of a matrix product.
  */
 export const reflectorScratchBytes = (rows: number, length: number): number => {
   const longest = Math.max(rows, length, REFLECTOR_BLOCK);

@@ -6,10 +6,10 @@ import { rowsOf } from "./row-kernel.ts";
 const elementNanoseconds = 0.8;
 
 /**
- * Creates the kernel of a row normalization's gradient. Threads share blocks of rows, and store sums for gain and shift
- * per block. These sums are then added in the order of the blocks.
+ * Creates the kernel of the gradient of layer norm or RMS norm. Threads share blocks of rows. For each block, a thread
+ * stores sums for gain and shift, which are then added in the order of the blocks.
  *
- * @param totals Number of totals, 1 for gain, or 2 for gain and shift.
+ * @param totals Number of parameters with a gradient: 1 for gain, 2 for gain and shift.
  */
 export const rowNormBackwardKernel = (
   op: "layer-norm-backward" | "rms-norm-backward",

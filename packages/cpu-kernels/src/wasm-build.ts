@@ -44,7 +44,7 @@ export const detectBuild = async (): Promise<WasmBuild> => {
 };
 
 /**
- * Compile a build. The module can be posted to workers, which then need not compile it.
+ * Compiles a build. The module can be posted to workers, which then need not compile it.
  *
  * @example
  * ```ts
@@ -57,6 +57,6 @@ export const compileWasm = async (build: WasmBuild): Promise<WasmModule> => {
   return WebAssembly.compile(Uint8Array.from(atob(wasmBase64), (character) => character.charCodeAt(0)));
 };
 
-/** Instantiate a module. Each thread has one instance; all instances of a process share `memory`. */
+/** Instantiates a module. Each thread has one instance; all instances of a process share `memory`. */
 export const instantiateWasm = (module: WasmModule, memory: WasmMemory): WasmExports =>
   new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as WasmExports;

@@ -4,7 +4,10 @@ import { convolutionNanoseconds, type ConvolutionSizes, wholePanels } from "./co
 import type { KernelCall } from "./kernel.ts";
 import { partBegin, type Team } from "./team/team.ts";
 
-/** Number of columns whose transformed kernel is in memory at a time: at most 18 KiB per input channel. */
+/**
+ * Number of columns per block. Only the transformed kernel of one block is in memory at a time, at most 18 KiB per
+ * input channel.
+ */
 const columnBlock = 128;
 /** Target size in bytes for the values and products of one tile block, which should stay in the L2 cache. */
 const blockBytes = 2 ** 20;
@@ -116,7 +119,7 @@ const gradientBytes = ({ channels, outChannels, ...s }: ConvolutionSizes): numbe
   );
 };
 
-/** Calls `work` for each block of columns, with the first column and the number of columns. */
+/** Calls `work(first, count)` for each block of columns, with the block's first column and number of columns. */
 const forColumns = (columns: number, work: (first: number, count: number) => void): void => {
   for (let first = 0; first < columns; first += columnBlock) work(first, Math.min(columnBlock, columns - first));
 };

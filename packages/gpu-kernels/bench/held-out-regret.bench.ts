@@ -9,7 +9,9 @@ import {
   type SelectionQuality,
 } from "../src/autotune/matmul-model.ts";
 
-/** A measurement, and the variant that the rule for unmeasured devices chooses. */
+/**
+ * A saved matmul measurement, and the variant that the selection rule for unmeasured devices chooses for its product.
+ */
 type Saved = MatmulMeasurement & { readonly rule: string };
 
 const here = ["lavapipe-1.jsonl", "lavapipe-2.jsonl"].map((name) => new URL(`measured/${name}`, import.meta.url));

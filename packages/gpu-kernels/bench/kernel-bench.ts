@@ -7,7 +7,9 @@ import { kernelSeconds } from "../src/kernel-seconds.ts";
 import { openNodeGpu } from "../src/node.ts";
 import { measureRoofline } from "../src/roofline.ts";
 
-/** One row of a benchmark: a traced function, and the work of its kernels. */
+/**
+ * Benchmark case of a GPU kernel: a traced function, and the work of its kernels. Its results are printed as one row.
+ */
 export interface KernelRow {
   readonly name: string;
   readonly fn: (...inputs: Tensor[]) => unknown;
@@ -23,7 +25,7 @@ export interface KernelRow {
 const samples = 11;
 
 /**
- * Check each row against the CPU backend, time it with device timestamps (sum over its kernels), and print its rate,
+ * Checks each row against the CPU backend, times it with device timestamps (sum over its kernels), and prints its rate,
  * also as a fraction of the speed of simple kernels on the device. The fraction refers to the ceiling for flops or for
  * bytes, whichever is closer to the row's rate.
  */

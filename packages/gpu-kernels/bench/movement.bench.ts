@@ -18,7 +18,7 @@ import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 const bytesOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 4);
 
-/** Returns a row for a function of one f32 tensor that reads and writes the same number of bytes. */
+/** Returns a benchmark case for a function of one f32 tensor that reads and writes the same number of bytes. */
 const moving = (name: string, shape: Shape, fn: (x: Tensor) => Tensor, written: Shape = shape): KernelRow => ({
   name,
   fn: (x) => fn(x!),
@@ -33,7 +33,7 @@ const shuffled = (count: number): NdArray => {
   return NdArray.from(order, [count], "i32");
 };
 
-/** Returns a row for the gradient of a table, as in the backward pass of an embedding. */
+/** Returns a benchmark case for the gradient of a table, as in the backward pass of an embedding. */
 const scattered = (name: string, rows: number, width: number, indices: () => NdArray, count: number): KernelRow => ({
   name,
   fn: (i, u) => scatterAdd(full([rows, width], 0), i!, u!),

@@ -16,8 +16,7 @@ import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 const bytesOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 4);
 
 /**
- * Returns a row for one operator over rows. `read` and `written` are the numbers of complete passes over [rows,
- * columns].
+ * Returns a benchmark case for one operator over rows. `read` and `written` count complete passes over [rows, columns].
  */
 const rowsOf = (
   op: string,

@@ -12,8 +12,8 @@ export interface ArrayBlock {
 }
 
 /**
- * Allocate a block and upload `bytes` to it. If an idle buffer fits, the upload starts at once. Otherwise the bytes are
- * copied on the host until the device has memory. The caller may reuse its memory after this call in both cases.
+ * Allocates a block and uploads `bytes` to it. If an idle buffer fits, the upload starts at once. Otherwise the bytes
+ * are copied on the host until the device has memory. The caller may reuse its memory after this call in both cases.
  *
  * @throws DeviceMemoryError if the bytes exceed the maximum buffer size.
  */
@@ -32,7 +32,7 @@ export const uploadBytes = (device: WebGpuDevice, pool: BufferPool, bytes: Uint8
   return block;
 };
 
-/** Release the buffer of a block as soon as the buffer exists. */
+/** Releases the buffer of a block as soon as the buffer exists. */
 export const releaseBlock = (pool: BufferPool, { buffer }: ArrayBlock): void => {
   if (buffer instanceof Promise)
     buffer.then(

@@ -28,8 +28,8 @@ const usages: { readonly [kind in BufferKind]: number } = {
 interface IdleBuffers {
   readonly buffers: GPUBuffer[];
   /**
-   * Minimum number of idle buffers since the last check for unused buffers. At least this many buffers were not needed
-   * since then.
+   * Minimum length of `buffers` since the last check for unused buffers. This number of buffers was not needed since
+   * then.
    */
   minIdle: number;
 }
@@ -60,7 +60,11 @@ export class BufferPool {
   private reserved = 0;
   private runs = 0;
 
-  /** @param owners tracker of the arrays in the pool's buffers. Absent: the pool holds no arrays, as in tests. */
+  /**
+   * Creates an empty pool.
+   *
+   * @param owners Tracker of the arrays in the pool's buffers. Absent: arrays are not tracked, as in tests.
+   */
   constructor(device: WebGpuDevice, owners?: ArrayOwners) {
     this.device = device;
     this.owners = owners;
@@ -104,9 +108,9 @@ export class BufferPool {
   }
 
   /**
-   * Take a buffer for each request, or take none of them. If the device has no memory, idle buffers are destroyed, and
-   * submitted work is awaited (destroyed buffers keep their memory until then) before the next attempt. If this attempt
-   * also fails, dropped arrays are collected before a last attempt.
+   * Takes a buffer for each request, or takes none of them. If the device has no memory, idle buffers are destroyed,
+   * and submitted work is awaited (destroyed buffers keep their memory until then) before the next attempt. If this
+   * attempt also fails, dropped arrays are collected before a last attempt.
    *
    * @throws DeviceMemoryError if the last attempt fails, or a request exceeds the maximum buffer size.
    */
@@ -115,7 +119,10 @@ export class BufferPool {
     const sizes = requests.map((request) => this.sizeOf(request));
     const asked = sizes.reduce((sum, size) => sum + size, 0);
     const taken = new Array<GPUBuffer | undefined>(requests.length).fill(undefined);
-    /** Take the missing buffers. Returns whether all buffers have been taken. */
+    /**
+     * Takes idle buffers, or creates buffers, for the requests without a buffer. Resolves with whether every request
+     * has a buffer.
+     */
     const fill = async (): Promise<boolean> => {
       const made: Promise<void>[] = [];
       for (const [i, { kind }] of requests.entries()) {
@@ -147,7 +154,7 @@ export class BufferPool {
   }
 
   /**
-   * Create a buffer. Resolves once the device confirms the allocation, with `undefined` if the device has no memory.
+   * Creates a buffer. Resolves once the device confirms the allocation, with `undefined` if the device has no memory.
    */
   private async make(usage: number, size: number): Promise<GPUBuffer | undefined> {
     const { gpu } = this.device;
@@ -171,7 +178,7 @@ export class BufferPool {
     return found;
   }
 
-  /** Return a buffer to the pool. Commands that were submitted earlier may still use the buffer. */
+  /** Returns a buffer to the pool. Commands that were submitted earlier may still use the buffer. */
   release(buffer: GPUBuffer): void {
     this.inUse -= buffer.size;
     const key = idleKey(buffer.usage, buffer.size);
@@ -181,8 +188,8 @@ export class BufferPool {
   }
 
   /**
-   * Count a run. Every `runsPerAge` runs, returns buffers to the device that no run has needed since the last check,
-   * such as workspaces of released functions.
+   * Counts a run. Every `runsPerAge` runs, releases to the device the buffers that no run has used since the last
+   * check, such as workspaces of released functions.
    */
   age(): void {
     if (++this.runs % runsPerAge > 0) return;
@@ -193,7 +200,7 @@ export class BufferPool {
     }
   }
 
-  /** Return all idle buffers to the device. */
+  /** Returns all idle buffers to the device. */
   trim(): void {
     for (const { buffers } of this.idle.values()) for (const buffer of buffers) this.discard(buffer);
     this.idle.clear();
@@ -205,7 +212,7 @@ export class BufferPool {
   }
 }
 
-/** Wait for all promises, even if one fails. Otherwise buffers that arrive after a failure would be lost. */
+/** Waits for all promises, even if one fails. Otherwise buffers that arrive after a failure would be lost. */
 const allOf = async (pending: readonly Promise<void>[]): Promise<void> => {
   await Promise.allSettled(pending);
   await Promise.all(pending);

@@ -135,7 +135,7 @@ export class WebGpuDevice {
     return pending;
   }
 
-  /** Wait for `pending`. If the device is lost, throws the loss error instead of the rejection of `pending`. */
+  /** Waits for `pending`. If the device is lost, throws the device-lost error instead of the rejection of `pending`. */
   async settle<T>(pending: Promise<T>): Promise<T> {
     let value: T;
     try {
@@ -158,7 +158,7 @@ export class WebGpuDevice {
 const isMemoryError = (error: GPUError): boolean => error.constructor.name === "GPUOutOfMemoryError";
 
 /**
- * Open a device with all optional features of the adapter, and with the adapter's limits instead of the lower default
+ * Opens a device with all optional features of the adapter, and with the adapter's limits instead of the lower default
  * limits.
  *
  * @throws AdapterError if there is no suitable adapter.

@@ -15,7 +15,7 @@ export class EventLoopBrake {
   private lastResultAt = 0;
   private turning = false;
 
-  /** Slow down the event loop until `pending` has settled. */
+  /** Slows down the event loop until `pending` has settled. */
   hold(pending: Promise<unknown>): void {
     this.awaited++;
     this.lastResultAt = performance.now();
@@ -39,6 +39,7 @@ export class EventLoopBrake {
 }
 
 /**
- * Brakes of the WebGPU instances whose pending promises keep the event loop running, which are all instances in Node.
+ * Event-loop brake of each WebGPU instance whose pending promises keep the event loop polling. All instances in Node
+ * have a brake.
  */
 export const brakes: WeakMap<GPU, EventLoopBrake> = new WeakMap();

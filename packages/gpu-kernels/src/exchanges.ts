@@ -8,7 +8,7 @@ import type { BufferRange } from "./resolve-bindings.ts";
 
 type StartStep = LoweredStep & { readonly kind: "start" };
 
-/** A collective that was passed to its communicator. If `handle` is absent, the collective is already complete. */
+/** A collective that was passed to its communicator. `handle` is absent if the collective is already complete. */
 interface StartedCollective {
   readonly handle: CollectiveHandle | undefined;
 }
@@ -19,7 +19,7 @@ interface Exchange {
   readonly started: Promise<StartedCollective>;
   readonly outputs: readonly Uint8Array[];
   readonly spans: CollectiveSpans | undefined;
-  /** Release the host memory of the collective. Further calls have no effect. */
+  /** Releases the host memory of the collective. Further calls have no effect. */
   readonly release: () => void;
 }
 
@@ -47,10 +47,10 @@ export class Exchanges {
   }
 
   /**
-   * Submit the recorded commands, read the operands back, and pass them to the communicator in the order of the graph.
-   * Returns before the operands have been read, so that recording continues.
+   * Submits the recorded commands, reads the operands back, and passes them to the communicator in the order of the
+   * graph. Returns before the operands have been read, so that recording continues.
    *
-   * @param staging one buffer per operand.
+   * @param staging One buffer per operand.
    */
   begin(index: number, step: StartStep, staging: readonly GPUBuffer[], recorder: Recorder): void {
     const { device, hostMemory, communicators, sink, bufferAt } = this.parts;
@@ -89,7 +89,7 @@ export class Exchanges {
     this.inProgress.set(index, { step, started, outputs, spans, release });
   }
 
-  /** Wait for the collective that was started at index `start`, and write its results. */
+  /** Waits for the collective that was started at index `start`, and writes its results. */
   async finish(start: number): Promise<void> {
     const { device, communicators, bufferAt } = this.parts;
     // Waiting may block this thread and delay the read-back of other operands. The device executes commands in order,
@@ -113,7 +113,7 @@ export class Exchanges {
     }
   }
 
-  /** Wait until all reads of operands have ended, and release host memory. */
+  /** Waits until all reads of operands have ended, and releases host memory. */
   async close(): Promise<void> {
     for (const { started, release } of this.inProgress.values()) {
       // If a request was never awaited, the communicator may still write the result, so this memory is not reused.

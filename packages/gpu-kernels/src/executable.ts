@@ -71,7 +71,7 @@ interface BoundDispatch {
   readonly groups: Map<string, readonly GPUBindGroup[]>;
 }
 
-/** A buffer that a run needs, with the function that stores the allocated buffer. */
+/** Request for a buffer of a run. `keep` stores the allocated buffer. */
 interface Need extends BufferRequest {
   readonly keep: (buffer: GPUBuffer) => void;
 }
@@ -116,7 +116,7 @@ export class WebGpuExecutable implements Executable {
   private nextBufferId = 0;
   private compiled: Promise<unknown> | undefined;
   private readonly exclusive = new ExclusiveRun();
-  /** Span arguments by node number, cached when the node is first recorded. */
+  /** Arguments of kernel spans, by node number. Cached when the node is first recorded. */
   private readonly spanArgs = new Map<number, SpanArgs>();
 
   constructor(parts: ExecutableParts) {
@@ -376,8 +376,8 @@ export class WebGpuExecutable implements Executable {
   }
 
   /**
-   * Compile missing pipelines, wait for earlier runs and for arguments that are still being uploaded, and allocate all
-   * missing buffers of the run: the workspace in the first run, and the outputs that do not reuse a donated input.
+   * Compiles missing pipelines, waits for earlier runs and for arguments that are still being uploaded, and allocates
+   * all missing buffers of the run: the workspace in the first run, and the outputs that do not reuse a donated input.
    * After a failure, the arguments are released and no buffer is allocated.
    */
   private async open(loan: ArgumentLoan<ArrayBlock>): Promise<void> {

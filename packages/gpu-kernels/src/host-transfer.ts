@@ -12,7 +12,7 @@ export const plainHostMemory: HostMemory = {
   release: () => undefined,
 };
 
-/** Copy a staging buffer to `target` after the commands submitted so far have filled the buffer. */
+/** Copies a staging buffer to `target` after the commands submitted so far have filled the buffer. */
 export const readBuffer = async (device: WebGpuDevice, staging: GPUBuffer, target: Uint8Array): Promise<void> => {
   if (target.byteLength === 0) return;
   const bytes = Math.ceil(target.byteLength / 4) * 4;

@@ -103,15 +103,16 @@ export interface KernelPlan {
 export interface Kernel<P extends Params = Params> {
   readonly op: string;
   /**
-   * Returns the reason why this node cannot run on this device, as a sentence with the cure, or undefined if the node
-   * can run.
+   * Returns the reason why this node cannot run on this device, as a sentence with a suggested fix, or undefined if the
+   * node can run.
    */
   readonly refuses?: (node: KernelNode<P>, facts: DeviceFacts) => string | undefined;
   /**
-   * Choose variants and fix sizes. Called once per node at compile time, and only if at least one output has elements.
+   * Chooses variants and fixes sizes. Called once per node at compile time, and only if at least one output has
+   * elements.
    *
-   * @param placed per input, whether the input already has its final position in output 0: as an operand of `concat`,
-   * or because the output reuses the input's memory.
+   * @param placed For each input, whether the input already has its final position in output 0: as an operand of
+   * `concat`, or because the output reuses the input's memory.
    */
   readonly plan: (
     node: KernelNode<P>,
@@ -125,7 +126,7 @@ export interface Kernel<P extends Params = Params> {
 export const kernelOf = <Op extends OperatorName>(kernel: Kernel<OperatorParams[Op]> & { readonly op: Op }): Kernel =>
   kernel as unknown as Kernel;
 
-/** Choices measured on this device. If an entry is absent, the kernel uses its own rule. */
+/** Kernel settings that were measured on one device. If a setting is absent, the kernel uses its own rule. */
 export interface KernelChoices {
   /** Returns the variant of a product `y[m, n] = Σₖ a·b` that was fastest on this device. */
   readonly matmulVariant?: (request: MatmulRequest) => string;

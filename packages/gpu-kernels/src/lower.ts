@@ -19,7 +19,7 @@ import { resolveBindings, type PlacedVariable, type BufferRange } from "./resolv
 import { gridGroups, gridOf, shaderModule } from "./shader.ts";
 import type { BindingKind } from "./pipeline-cache.ts";
 
-/** One or more dispatches of one pipeline: the slices of a pass. */
+/** A pass as one or more dispatches of one pipeline, one dispatch per slice. */
 export interface DispatchStep {
   readonly kind: "dispatch";
   readonly node: Node;
@@ -130,7 +130,7 @@ const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly bool
   );
 };
 
-/** Lower a planned graph to steps. Needs only the facts of a device, not the device itself. */
+/** Lowers a planned graph to steps. Needs only a device's `DeviceFacts`, not the device itself. */
 export const lower = (
   graph: Graph,
   plan: MemoryPlan,
@@ -253,7 +253,7 @@ export const lower = (
   return { steps, slabBytes: plan.slabBytes, scratchBytes, copyBytes, constants, constantBytes };
 };
 
-/** Offsets in bytes of a node's blocks in their regions. */
+/** Byte offsets of a node's scratch blocks and constant blocks in their memory regions. */
 interface Blocks {
   readonly scratch: number[];
   readonly constants: number[];

@@ -1,7 +1,8 @@
 import type { DeviceFacts } from "./kernel.ts";
 
 /**
- * Facts of a GPU with WebGPU's default limits and without optional features. Every kernel has a plan for such a device.
+ * `DeviceFacts` of a GPU with WebGPU's default limits and without optional features. Every kernel has a plan for such a
+ * device.
  */
 export const minimalDevice: DeviceFacts = {
   adapter: "a device with WebGPU's default limits",

@@ -23,7 +23,7 @@ const explainImport = (error: unknown): AdapterError => {
 };
 
 /**
- * Open WebGPU in Node, with the optional package `webgpu` (Dawn). Do not keep the result longer than the backend: a
+ * Opens WebGPU in Node, with the optional package `webgpu` (Dawn). Do not keep the result longer than the backend: a
  * stored instance prevents a clean exit of the process.
  *
  * @param flags Dawn flags, such as `backend=vulkan`, `adapter=llvmpipe`, `enable-dawn-features=…`.
@@ -64,8 +64,8 @@ const cacheFolder = (): string => {
 };
 
 /**
- * Store measured models in files, one JSON file per adapter. A file is replaced atomically, so that several processes
- * can read and write concurrently.
+ * Creates a store of measured models in files, one JSON file per adapter. A file is replaced atomically, so that
+ * several processes can read and write concurrently.
  *
  * @param folder Folder of the files. Default: `SKEIN_CACHE_DIR`, or `skein` in the user's cache folder.
  * @example

@@ -48,6 +48,8 @@ export class PipelineCache {
   }
 
   /**
+   * Returns the pipeline of a shader. Starts to compile the pipeline if it is not in the cache.
+   *
    * @param label Name of the shader, for error messages.
    * @param op Operator of the kernel, for error messages.
    */

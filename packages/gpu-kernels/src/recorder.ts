@@ -7,7 +7,7 @@ export class Recorder {
   private readonly timer: StepTimer | undefined;
   private encoder: GPUCommandEncoder | undefined;
   private pass: GPUComputePassEncoder | undefined;
-  /** Owner of the open pass, if a timer is used. */
+  /** `owner` of the open compute pass. Used only with a timer. */
   private timed: unknown;
 
   constructor(device: WebGpuDevice, timer?: StepTimer) {
@@ -41,7 +41,7 @@ export class Recorder {
     this.pass = undefined;
   }
 
-  /** Submit all recorded commands to the device. The device executes commands in the order of these calls. */
+  /** Submits all recorded commands to the device. The device executes commands in the order of these calls. */
   submit(): void {
     this.endPass();
     if (this.encoder === undefined) return;
@@ -50,7 +50,7 @@ export class Recorder {
     this.encoder = undefined;
   }
 
-  /** Record the resolution of the timer's queries after all recorded commands. */
+  /** Records the resolution of the timer's queries after all recorded commands. */
   resolve(): void {
     this.endPass();
     this.timer?.resolve(this.open());

@@ -4,7 +4,9 @@ import { PipelineCache } from "./pipeline-cache.ts";
 import { gridGroups, gridOf, shaderModule } from "./shader.ts";
 import { StepTimer } from "./step-timer.ts";
 
-/** Speed of simple kernels on a device, as the upper bound for all other kernels. */
+/**
+ * Maximum speeds of a device, measured with simple kernels. They are upper bounds for the speeds of all other kernels.
+ */
 export interface Roofline {
   /** Memory bandwidth of a copy of vec4<f32>: bytes read plus bytes written, per second. */
   readonly copyBytesPerSecond: number;
@@ -113,7 +115,7 @@ const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats
 };
 
 /**
- * Measure the maximum speeds of a device. Takes a fraction of a second on a GPU, a few seconds on a software adapter.
+ * Measures the maximum speeds of a device. Takes a fraction of a second on a GPU, a few seconds on a software adapter.
  */
 export const measureRoofline = async (device: WebGpuDevice): Promise<Roofline> => {
   const { gpu, facts } = device;

@@ -44,14 +44,16 @@ export const gridOf = (groups: number): readonly [number, number, number] => {
 
 export const gridGroups = ([x, y, z]: readonly [number, number, number]): number => x * y * z;
 
-/** Renames complete words. Members after a dot are not renamed. */
+/** Renames variables in WGSL. Only complete words are renamed, and not members after a dot. */
 const rename = (code: string, renamed: ReadonlyMap<string, string>): string => {
   let text = code;
   for (const [from, to] of renamed) text = text.replace(new RegExp(`(?<![.\\w])${from}(?!\\w)`, "g"), to);
   return text;
 };
 
-/** Returns the bind group layout of the uniforms: sizes, then the slice. */
+/**
+ * Returns the names of the uniforms that a pass has, in the order of their bind group layout: sizes, then the slice.
+ */
 export const uniformsOf = ({ pass, sliced }: Pick<ShaderParts, "pass" | "sliced">): readonly ("sizes" | "slice")[] => [
   ...(pass.sizes === undefined ? [] : (["sizes"] as const)),
   ...(sliced ? (["slice"] as const) : []),

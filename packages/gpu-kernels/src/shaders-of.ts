@@ -16,8 +16,8 @@ export interface ListedShader {
 }
 
 /**
- * List the shaders that a traced graph runs on a device, in order of first use. Needs the facts of the device, not the
- * device.
+ * Lists the shaders that a traced graph runs on a device, in order of first use. Needs the device's `DeviceFacts`, not
+ * the device.
  *
  * @param donate Indices of the inputs whose memory may be written.
  * @throws UnsupportedError if the device cannot run the graph.

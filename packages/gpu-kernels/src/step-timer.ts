@@ -33,13 +33,17 @@ export class StepTimer {
   private resolved: GPUBuffer | undefined;
   private staging: GPUBuffer | undefined;
 
-  /** @param now Returns the time in seconds on the host's clock. */
+  /**
+   * Creates a timer for the compute passes of one run.
+   *
+   * @param now Returns the time in seconds on the host's clock.
+   */
   constructor(device: WebGpuDevice, now: () => number) {
     this.device = device;
     this.now = now;
   }
 
-  /** Record the host time. Must be called before each submission. */
+  /** Records the host time. Must be called before each submission. */
   submitting(): void {
     const first = this.submissions.at(-1)?.end ?? 0;
     if (this.owners.length > first) this.submissions.push({ first, end: this.owners.length, seconds: this.now() });

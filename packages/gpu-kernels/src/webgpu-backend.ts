@@ -29,7 +29,10 @@ import { PipelineCache } from "./pipeline-cache.ts";
 export interface WebGpuBackendOptions extends DeviceOptions {
   /** Allocator of host memory for operands and results of collectives. Default: ordinary memory of this thread. */
   readonly hostMemory?: HostMemory;
-  /** Choices measured on this device. Default: the kernels' own rules. */
+  /**
+   * Kernel settings that were measured on this device, such as the `choices` of `tuneMatmul`. Default: the kernels' own
+   * rules.
+   */
   readonly choices?: KernelChoices;
   /**
    * Kernels of user-defined operators (`defineOperator`). An operator without a kernel runs as its composition.
@@ -54,11 +57,14 @@ export interface WebGpuBackend extends Backend {
   bytesInUse(): number;
   /** Returns `bytesInUse` plus the bytes of idle buffers that are kept for reuse. */
   bytesReserved(): number;
-  /** Destroy the device, so that the process can exit. All arrays on the device are lost. */
+  /** Destroys the device, so that the process can exit. All arrays on the device are lost. */
   close(): void;
 }
 
-/** An input and an output may share memory only if both have the same WGSL type. */
+/**
+ * Rule for results that share memory with an operand: in addition to the standard rule, both must have the same dtype,
+ * because a shared binding has one WGSL type.
+ */
 const inPlaceRule: InPlaceRule = (node, input, output) =>
   standardInPlaceRule(node, input, output) && node.inputs[input]!.dtype === node.outputs[output]!.dtype;
 
@@ -93,7 +99,7 @@ export const prepareForWebGpu = (
   });
 
 /**
- * Plan the memory of a prepared graph on a device.
+ * Plans the memory of a prepared graph on a device.
  *
  * @param donate Indices of the inputs whose memory may be written.
  * @example
@@ -112,7 +118,7 @@ export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly
   });
 
 /**
- * Create the WebGPU backend on one device.
+ * Creates the WebGPU backend on one device.
  *
  * @throws AdapterError if there is no adapter.
  * @example
@@ -136,7 +142,7 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
   const kernels = kernelTable(ownKernels, options.kernels ?? [], "plan");
 
   /**
-   * Submit a copy of an array to a staging buffer: synchronously, unless the memory of the array or of the buffer is
+   * Submits a copy of an array to a staging buffer: synchronously, unless the memory of the array or of the buffer is
    * still being allocated. The array is borrowed until the copy has been submitted.
    */
   const copyToStaging = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {

@@ -44,7 +44,10 @@ const seenBy = ({ queries, keys }: AttentionSizes, causal: boolean, first: numbe
 /** Returns the bytes of the scores of one block, which each thread needs. */
 const scoreBytes = (sizes: AttentionSizes): number => alignUp(4 * blockOf(sizes) * sizes.keys);
 
-/** Computes softmax(scale · q kᵀ) v by complete rows of scores, one block of queries at a time. */
+/**
+ * Computes softmax(scale · q kᵀ) v with a BLAS. For one block of queries at a time, the scores for all keys are
+ * computed before the softmax.
+ */
 export const blasAttention: BlasRow<OperatorParams["attention"]> = {
   contraction: contraction("attention", 3),
   kernel: () => ({

@@ -8,8 +8,8 @@ import type { RowSlices } from "./row-slices.ts";
 export type BindConvolution = (s: ConvolutionSizes, team: Team, slices: RowSlices) => KernelCall;
 
 /**
- * Returns a function that computes a product. Rows of the first operand start `aRow` values apart, rows of the result
- * `columns` values apart. Threads share the rows.
+ * Returns a kernel call that computes a matrix product with a BLAS. Rows of the first operand start `aRow` elements
+ * apart, rows of the result `columns` elements apart. Threads share the rows.
  */
 export const bindRows = (
   team: Team,

@@ -6,6 +6,8 @@ export class RowSlices {
   private readonly sliceRows: number;
 
   /**
+   * Creates the row assignment for a BLAS.
+   *
    * @param sliceRows Products can be split at multiples of this number of rows; see `Blas`. Default: products cannot be
    * split.
    */

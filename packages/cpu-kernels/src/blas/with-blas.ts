@@ -9,7 +9,10 @@ import { blasGroupedMatmul, blasGroupedMatmulBackwardWeight } from "./grouped-ma
 import { blasMatmul } from "./matmul.ts";
 import { RowSlices } from "./row-slices.ts";
 
-/** Casts a row to the general row type. The cast is safe, because each row is only used for nodes of its operator. */
+/**
+ * Casts an operator's `BlasRow` to a `BlasRow` for any operator. The cast is safe, because each row is only used for
+ * nodes of its operator.
+ */
 const asRow = (row: unknown): BlasRow => row as BlasRow;
 
 /**

@@ -8,7 +8,7 @@ const elementNanoseconds = 0.3;
 
 /**
  * Computes sums over columns, then the gradients of the rows from these sums; see `assembly/batch-norm.ts`. Scratch:
- * three factors per column.
+ * three floats per column.
  */
 export const batchNormBackwardKernel: Kernel = kernelOf({
   op: "batch-norm-backward",

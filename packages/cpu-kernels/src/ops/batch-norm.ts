@@ -7,8 +7,8 @@ import { partBegin } from "../team/team.ts";
 const elementNanoseconds = 0.3;
 
 /**
- * Computes the statistics of the columns, then normalizes the rows; see `assembly/batch-norm.ts`. Scratch: scales, and
- * 2 · width words.
+ * Computes the statistics of the columns, then normalizes the rows; see `assembly/batch-norm.ts`. Scratch: one f32
+ * scale per column, and two words per column for rounding errors.
  */
 export const batchNormKernel: Kernel = kernelOf({
   op: "batch-norm",

@@ -92,7 +92,11 @@ type ConvolutionOp = "conv2d" | "conv2d-backward-input" | "conv2d-backward-weigh
 export interface DirectKernel {
   /** Returns the scratch bytes of one part. */
   readonly scratchBytes: (sizes: ConvolutionSizes) => number;
-  /** @param scratchBytes Bytes between the scratch regions of consecutive parts. */
+  /**
+   * Creates the kernel call for a convolution of these sizes.
+   *
+   * @param scratchBytes Bytes between the scratch regions of consecutive parts.
+   */
   readonly bind: (sizes: ConvolutionSizes, team: Team, scratchBytes: number) => KernelCall;
 }
 

@@ -4,8 +4,8 @@ import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "
 import { type Kernel, kernelOf } from "../kernel.ts";
 
 /**
- * Returns the scratch bytes, the larger of: a list of pairs; a histogram followed by the pairs of the candidates or of
- * the sort.
+ * Returns the scratch bytes: the maximum of the bytes for a sorted list, and the bytes for a histogram with pairs of
+ * value and position. The pairs are the candidates of a filtered row, or the items of the sort.
  */
 const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>): number => {
   const n = inputs[0]!.shape.at(-1)!;

@@ -34,7 +34,7 @@ const canBlock = (): boolean => {
 };
 
 /**
- * Start the helper threads of a backend.
+ * Starts the helper threads of a backend.
  *
  * @throws ArgumentError if the number of threads is invalid. HostError, HelperError or ThreadFileError if the helper
  * threads cannot be started.

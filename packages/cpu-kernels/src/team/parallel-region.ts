@@ -5,8 +5,8 @@ import type { Call, TeamFunctions } from "./team.ts";
  * Indices of the words that all threads of a team share.
  *
  * `claim` is the number of the region × 256 + the number of unclaimed parts. A thread claims a part by decrementing
- * `claim`; the number of unclaimed parts before is the index of the claimed part. A late thread cannot claim a part of
- * another region, because the number of the region is compared, too.
+ * `claim`; the number of unclaimed parts before the decrement is the index of the claimed part. A late thread cannot
+ * claim a part of another region, because `claim` also contains the number of the region.
  */
 const word = {
   claim: 0,
@@ -26,7 +26,10 @@ const wordCount = word.text;
 /** Maximum number of threads in a team. The limit follows from the count of unclaimed parts, which is one byte. */
 export const maxThreads: number = leftMask + 1;
 
-/** Bytes that a caller and its helpers share in addition to the memory of kernels. */
+/**
+ * Size in bytes of the memory that the threads of a team share in addition to the memory of kernels: state words, and
+ * the text of an error message.
+ */
 export const regionBytes: number = 4 * wordCount + textBytes;
 
 /**
@@ -48,7 +51,8 @@ export class ParallelRegion {
   }
 
   /**
-   * Publish parts 1 … `parts` − 1, and wake sleeping helpers. The record of the calls has `bytes` bytes at `address`.
+   * Publishes parts 1 … `parts` − 1, and wakes sleeping helpers. The record of the calls has `bytes` bytes at
+   * `address`.
    */
   open(parts: number, address: number, bytes: number): void {
     const { words } = this;
@@ -61,7 +65,7 @@ export class ParallelRegion {
     if (Atomics.load(words, word.sleepers) > 0) Atomics.notify(words, word.claim);
   }
 
-  /** Claim a part and run it. Returns false if all parts have been claimed. */
+  /** Claims a part and runs it. Returns false if all parts have been claimed. */
   help(): boolean {
     const part = this.take();
     if (part > 0) this.runPart(part);
@@ -73,7 +77,7 @@ export class ParallelRegion {
     return (Atomics.load(this.words, word.claim) & leftMask) > 0;
   }
 
-  /** Claim a part without running it. Returns false if all parts have been claimed. */
+  /** Claims a part without running it. Returns false if all parts have been claimed. */
   skip(): boolean {
     return this.take() > 0;
   }
@@ -101,7 +105,7 @@ export class ParallelRegion {
     }
   }
 
-  /** Run parts of regions until the team is closed. `spins` is the number of polls before the thread sleeps. */
+  /** Runs parts of regions until the team is closed. `spins` is the number of polls before the thread sleeps. */
   serve(spins: number): void {
     const { words } = this;
     for (let polls = 0; Atomics.load(words, word.closed) === 0; ) {
@@ -138,7 +142,7 @@ export class ParallelRegion {
   }
 
   /**
-   * Wait until helpers have finished `parts` parts. If `canBlock` is false, the thread polls instead of sleeping, as
+   * Waits until helpers have finished `parts` parts. If `canBlock` is false, the thread polls instead of sleeping, as
    * the main thread of a browser must.
    *
    * @returns false if the parts are not finished after `milliseconds`.
@@ -165,7 +169,7 @@ export class ParallelRegion {
     return new TextDecoder().decode(this.text.slice(0, length));
   }
 
-  /** Stop the helpers. */
+  /** Stops the helpers. */
   close(): void {
     Atomics.store(this.words, word.closed, 1);
     Atomics.add(this.words, word.claim, 1 << 8);
@@ -184,7 +188,7 @@ export interface WaitRule {
 export class RegionRecord {
   private numbers = new Float64Array(1024);
   private length = 0;
-  /** Index of the word that counts the calls of the current part. */
+  /** Index of the number that counts the calls of the current part. */
   private head = 0;
 
   begin(parts: number): void {

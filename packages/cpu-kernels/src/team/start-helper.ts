@@ -6,7 +6,7 @@ import { HostError } from "../errors.ts";
 export interface HelperSetup {
   readonly module: WasmModule;
   readonly memory: WasmMemory;
-  /** Words and text that all threads of a team share; see `ParallelRegion`. */
+  /** Memory that all threads of a team share: state words, and the text of an error message; see `ParallelRegion`. */
   readonly shared: SharedArrayBuffer;
   readonly spins: number;
   readonly product: ThreadProduct | undefined;
@@ -61,7 +61,7 @@ const startInBrowser = (setup: HelperSetup): HelperThread => {
 };
 
 /**
- * Start a helper.
+ * Starts a helper.
  *
  * @throws HostError if threads cannot share memory, that is, in a page that is not cross-origin isolated.
  * ThreadFileError if a bundle for Node does not contain the helper's file.

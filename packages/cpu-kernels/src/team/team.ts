@@ -21,7 +21,7 @@ export interface Team {
    */
   partsOf(nanoseconds: number, most: number): number;
   /**
-   * Run a kernel. `write` records the calls of each part. The calls of a part run in order. Returns when all parts are
+   * Runs a kernel. `write` records the calls of each part. The calls of a part run in order. Returns when all parts are
    * finished.
    *
    * @throws HelperError if a helper fails; thrown after all parts have stopped.
@@ -34,7 +34,11 @@ export class TeamFunctions {
   private readonly functions: readonly ((...args: number[]) => unknown)[];
   private readonly numbers: ReadonlyMap<string, number>;
 
-  /** @param sgemm Matrix product of the team's BLAS. Absent: the team has no BLAS. */
+  /**
+   * Numbers the exported functions of a WebAssembly instance, followed by `sgemm`.
+   *
+   * @param sgemm Matrix product of the team's BLAS. Absent: the team has no BLAS.
+   */
   constructor(wasm: WasmExports, sgemm?: (...args: number[]) => unknown) {
     // The same module exports the same names in every thread, so a number identifies the same function in every thread.
     const exported = Object.entries(wasm).filter(([, value]) => typeof value === "function");

@@ -112,7 +112,7 @@ export class ThreadTeam implements Team {
     this.region.open(parts, this.address, bytes);
   }
 
-  /** Stop the helpers. */
+  /** Stops the helpers. */
   async close(): Promise<void> {
     this.closed = true;
     this.lost ??= new HelperError("the backend was closed; create a new backend");

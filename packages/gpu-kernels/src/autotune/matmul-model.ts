@@ -33,7 +33,10 @@ export interface RankedProduct {
 export interface MatmulModel {
   readonly version: 2;
   readonly adapter: string;
-  /** Variant to use if `products` is empty. `rule` is the selection rule for devices without measurements. */
+  /**
+   * Name of the variant to use if `products` is empty. The name `rule` means the selection rule for devices without
+   * measurements.
+   */
   readonly fallback: string;
   /**
    * Measured products. For a new product, the fastest variant of the most similar measured product is chosen. Empty if
@@ -57,8 +60,8 @@ const ranked = ({ request, seconds }: MatmulMeasurement): RankedProduct => ({
 });
 
 /**
- * Computes the quality of `choose` on samples. A variant that was not measured for a sample counts as the slowest
- * variant of the sample.
+ * Computes accuracy and mean regret of the variants that `choose` returns for the samples. A variant that was not
+ * measured for a sample counts as the slowest variant of the sample.
  */
 export const selectionQuality = (
   samples: readonly MatmulMeasurement[],
@@ -79,8 +82,8 @@ const shapeOf = ({ request: { batch, rows, columns, inner } }: MatmulMeasurement
   `${batch}x${rows}x${columns}x${inner}`;
 
 /**
- * Selection rule for devices without measurements: returns the name of a variant. One of the candidates for the
- * fallback.
+ * Selection rule for devices without measurements: returns the name of a variant. The rule itself is a candidate for
+ * the fallback of a model.
  */
 type Rule = (request: MatmulRequest) => string;
 
@@ -105,7 +108,7 @@ export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule
 };
 
 /**
- * Train a model that chooses, for each product, the fastest variant of the nearest measured product.
+ * Trains a model that chooses, for each product, the fastest variant of the nearest measured product.
  *
  * - The fallback is the best fixed choice: the rule, or a variant that ran on all samples.
  * - Products are kept only if their regret with each shape held out is smaller than the fallback's. If times do not

@@ -7,7 +7,7 @@ import { matmulVariant, supportedVariants } from "../kernels/matmul/variants.ts"
 import { createWebGpuBackend, type WebGpuBackend } from "../webgpu-backend.ts";
 import type { MatmulMeasurement } from "./matmul-model.ts";
 
-/** Name of a variant that was not timed, and the reason. */
+/** A matmul variant that was not timed for a product, and the reason. */
 export interface RejectedVariant {
   readonly request: MatmulRequest;
   readonly variant: string;
@@ -90,7 +90,7 @@ const middleMean = (times: readonly number[]): number => {
 const maxSlowdown = 8;
 
 /**
- * Compare `y` with the result of the naive variant, with a tolerance for rounding in another order of additions.
+ * Compares `y` with the result of the naive variant, with a tolerance for rounding in another order of additions.
  * Returns a description of the first difference, or undefined if the results agree.
  */
 const disagreement = (
@@ -109,7 +109,7 @@ const disagreement = (
 };
 
 /**
- * Time variants of matmul on the device of `backend`, after checking each variant against the naive variant. Times are
+ * Times variants of matmul on the device of `backend`, after checking each variant against the naive variant. Times are
  * measured with device timestamps, or with the host clock around queued runs if the device has no timestamps. The first
  * run is not timed.
  *

@@ -14,7 +14,7 @@ const distance = (a: MatmulRequest, b: MatmulRequest): number =>
   );
 
 /**
- * Find the most similar measured product. Products of the same layout and dtype are compared first; if there are none,
+ * Finds the most similar measured product. Products of the same layout and dtype are compared first; if there are none,
  * products with the fewest differences in layout and dtype. Among these products, the nearest in sizes is returned, or
  * the first of several equally near products.
  *

@@ -16,7 +16,7 @@ export interface TuneOptions extends MeasureOptions {
 /** Result of tuning matrix products on an adapter. */
 export interface TunedMatmul {
   readonly model: MatmulModel;
-  /** Choices to pass to the next backend on this adapter. */
+  /** Kernel settings to pass to the next backend on this adapter. */
   readonly choices: KernelChoices;
   /**
    * Variants that gave wrong results or did not compile; please report them. Empty if the model came from the store.
@@ -25,7 +25,8 @@ export interface TunedMatmul {
 }
 
 /**
- * Find the fastest matmul variant for each size on this device: measure, train, and store the model.
+ * Finds the fastest matmul variant for each size on this device: measures the variants, trains a model, and stores the
+ * model.
  *
  * @example
  * const { choices } = await tuneMatmul(backend, { store: fileChoiceStore() });

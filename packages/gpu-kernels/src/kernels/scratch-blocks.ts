@@ -5,7 +5,7 @@ export class ScratchBlocks {
   /** Size in bytes of each block, for the field `scratch` of the plan. */
   readonly bytes: number[] = [];
 
-  /** Allocate a block of `words` four-byte words. */
+  /** Allocates a block of `words` four-byte words. */
   take(words: number): BindingSource {
     return { scratch: this.bytes.push(4 * Math.max(1, words)) - 1 };
   }

@@ -7,7 +7,7 @@ import { wgsl } from "../../wgsl.ts";
 /** Sizes and options of a node of either attention operator. */
 export interface AttentionNode {
   readonly batch: number;
-  /** Number of lines, batch entries × heads. Each line has its own queries. */
+  /** Number of lines. A line is one head of one batch entry, and has its own queries. */
   readonly lines: number;
   /** Number of consecutive lines that share keys and values. */
   readonly group: number;
@@ -77,8 +77,8 @@ export const writeRows = (
 };
 
 /**
- * Returns the size in bytes of each scratch block, one per result with `rows[i]` rows. Empty unless adjacent rows share
- * words.
+ * Returns the sizes in bytes of the f32 scratch blocks for results whose adjacent rows share words: one block with
+ * `rows[i]` rows per result. Empty if rows do not share words.
  */
 export const indirectScratch = ({ dtype, width }: AttentionNode, rows: readonly number[]): number[] =>
   sharesWords(dtype, width) ? rows.map((count) => count * width * bytesPerElement.f32) : [];
@@ -105,11 +105,11 @@ export const seenBy = ({ causal }: AttentionNode): string =>
     : "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return keys; }";
 
 /**
- * WGSL and bindings that provide the span of each batch entry to one pass. The span is the number of keys and the first
- * query position.
+ * WGSL and bindings with which one pass reads the span of each batch entry. A span is the number of keys of the entry,
+ * and the position of its first query.
  */
 export interface SpanSource {
-  /** Bindings that the spans are read from. Empty if the uniform sizes determine the spans. */
+  /** Bindings from which the spans are read. Empty if the spans follow from the uniform sizes. */
   readonly bindings: readonly Binding[];
   /**
    * WGSL declarations outside of functions. If the node has limits, they define `fn span_of(entry: u32) -> vec2<u32>`.
@@ -168,8 +168,8 @@ export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
   );
 
 /**
- * Reads the spans that `deltaPass` has written after the deltas, because a gradient pass has no free binding for the
- * limits.
+ * Reads the spans from the end of the δ buffer, where `deltaPass` has written them. A gradient pass has no free binding
+ * for the limits.
  */
 export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
   spans(

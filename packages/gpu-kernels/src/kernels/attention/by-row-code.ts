@@ -13,8 +13,8 @@ import { wgsl } from "../../wgsl.ts";
 export const lanes = 8;
 
 /**
- * Returns `text(i)` for i = 0 … count − 1. The index i is a row of the invocation, or one of the four columns per
- * iteration.
+ * Returns the texts `text(0)` to `text(count − 1)`. The index is a row of the invocation, or one of the four columns
+ * per iteration.
  */
 export const each = (count: number, text: (i: number) => string): string[] =>
   Array.from({ length: count }, (_, i) => text(i));
@@ -58,7 +58,10 @@ export const additions = (
     }
   `;
 
-/** Returns the number of rows per invocation: `most`, or 1 if there are few rows. */
+/**
+ * Returns the number of rows per invocation: `most`, or 1 if `count` rows would not fill one workgroup with `most` rows
+ * per invocation.
+ */
 export const rowsOfLane = (count: number, most: number): number => (count >= lanes * most ? most : 1);
 
 /**
@@ -123,8 +126,8 @@ export const arrays = (rows: number, vectors: number, name: string): string[] =>
   each(rows, (i) => `var ${name}${i}: array<vec4<f32>, ${vectors}>;`);
 
 /**
- * Returns WGSL of the key row for column `n`, one of four. Columns after the end read the last row and do not
- * contribute.
+ * Returns a WGSL expression for the index of the key row of column `n` (0 to 3). Columns after the last key read the
+ * row of the last key; their results are discarded.
  */
 export const keyAt = (n: number): string => `key_line + min(j + ${n}u, keys - 1u)`;
 export const queryAt = (n: number): string => `query_line + min(j + ${n}u, sizes.queries - 1u)`;

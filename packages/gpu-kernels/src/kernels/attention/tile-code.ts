@@ -16,7 +16,7 @@ import { wgsl } from "../../wgsl.ts";
 const times = <Text>(count: number, text: (i: number) => Text): Text[] =>
   Array.from({ length: count }, (_, i) => text(i));
 
-/** Returns WGSL that declares the workgroup memory. `near` contains the names of the row operands. */
+/** Returns WGSL that declares the workgroup memory of a tile. `near` lists the names of the arrays for row operands. */
 export const tileMemory = (tile: AttentionTile, near: readonly string[]): string => {
   const nearRows = near.map((name) => `var<workgroup> ${name}: array<vec4<f32>, ${tileRows(tile) * strideOf(tile)}>;`);
   return wgsl`
@@ -65,7 +65,8 @@ export const loadNear = (
   );
 
 /**
- * Returns WGSL like `loadNear`, for the column operand. Columns are stored in the order in which invocations own them.
+ * Returns WGSL that loads a block of the column operand into `far`, as `loadNear` does for a row operand. Columns are
+ * stored in the order in which invocations own them.
  */
 export const loadFar = (
   tile: AttentionTile,
@@ -159,8 +160,8 @@ const addColumn = (tile: AttentionTile, target: string, t: string, at: string): 
   );
 
 /**
- * Returns WGSL that adds four columns, starting at 4·`k`, multiplied by their weights. Unrolled, four columns share one
- * read of the weights; as a loop, the text is a quarter as long.
+ * Returns WGSL that adds four columns, multiplied by their weights, to the results. The first column is 4·`k`. If the
+ * loop is unrolled, the four columns share one read of the weights; if not, the text is a quarter as long.
  */
 const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string) => string): string => {
   const weights = (i: number): string => `weights[(r + ${i * tile.rowLanes}u) * ${weightStride(tile)}u + ${k}]`;
@@ -261,5 +262,5 @@ export const storeResult = (
     `,
   );
 
-/** Returns text for each of the four rows of the invocation. */
+/** Returns `text(i)` for each of the four rows i of the invocation. */
 export const eachRow = (text: (i: number) => string): string[] => times(4, text);

@@ -23,13 +23,14 @@ export interface AttentionTile {
   readonly rolled: boolean;
 }
 
-/** Demand of a kernel for workgroup memory and registers. */
+/** Workgroup memory and registers that a kernel needs. */
 export interface TileDemand {
   /**
-   * Number of row operands that stay in workgroup memory if complete rows fit: 1 for q, 2 for q and g, or for k and v.
+   * Number of row operands that stay in workgroup memory if complete rows fit: 1 for the forward pass (q), 2 for the
+   * gradient passes (q and g, or k and v).
    */
   readonly rowOperands: number;
-  /** Number of results per row: 1, or 2 for keys (dk and dv). */
+  /** Number of results per row: 1 for queries (the output or dq), 2 for keys (dk and dv). */
   readonly results: number;
   /** Whether invocations exchange a maximum per row. */
   readonly exchanges: boolean;
@@ -41,8 +42,8 @@ export const strideOf = ({ chunk }: AttentionTile): number => chunk | 1;
 export const weightStride = ({ columnLanes }: AttentionTile): number => columnLanes | 1;
 export const resultVectors = ({ vectors, columnLanes }: AttentionTile): number => Math.ceil(vectors / columnLanes);
 /**
- * Returns the number of columns per load in the second product. Complete rows for these columns fit in the memory that
- * holds a chunk in the first product.
+ * Returns the number of columns that are loaded at a time for the second product, weights · columns. The complete rows
+ * of these columns fit in the memory that holds a chunk of all columns in the first product.
  */
 export const columnsAtOnce = (tile: AttentionTile): number => {
   const room = Math.floor((tileColumns(tile) * strideOf(tile)) / tile.vectors / 4);

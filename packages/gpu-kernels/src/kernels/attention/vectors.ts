@@ -3,7 +3,7 @@ import { wgsl } from "../../wgsl.ts";
 
 // Rows of `width` f32 or f16 values, read and written in vectors of four for any width.
 
-/** Returns the number of vectors of four that cover a row. A row without entries has one vector, of zeros. */
+/** Returns the number of 4-element vectors that cover a row. A row without entries has one vector, of zeros. */
 export const vectorsOf = (width: number): number => Math.max(1, Math.ceil(width / 4));
 
 const whole = (width: number): boolean => width > 0 && width % 4 === 0;

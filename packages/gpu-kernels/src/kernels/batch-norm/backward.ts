@@ -6,7 +6,7 @@ import type { NormSize } from "./forward.ts";
 import { mapColumnsPass } from "./map-columns.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Fold over a column that sums Σ g and Σ g·(x − mean). */
+/** Fold that computes Σ g and Σ g·(x − mean) over a column. */
 const gradientFold: Fold = {
   label: "batch-norm gradients",
   fields: [

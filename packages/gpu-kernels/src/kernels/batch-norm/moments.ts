@@ -32,8 +32,9 @@ const tree = (terms: readonly string[]): string =>
     : `(${tree(terms.slice(0, terms.length / 2))} + ${tree(terms.slice(terms.length / 2))})`;
 
 /**
- * Reads elements as moments. For several elements, two passes over registers compute first the mean, relative to the
- * first element, and then the squared deviations. A plain sum of values far from zero would lose precision.
+ * Returns a source that reads elements as moments. Several elements are combined in two passes over registers: the
+ * first computes the mean relative to the first element, the second the squared deviations. A plain sum of values far
+ * from zero would lose precision.
  */
 export const momentsSource = (source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType("f32", lanes)}>`, source, access: "read" }],

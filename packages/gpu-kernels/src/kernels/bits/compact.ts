@@ -7,7 +7,8 @@ import { type ElementSelection, placementPasses } from "./nonzero.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Bits without the sign have the order of magnitudes. A NaN bound is treated as infinite, and zeros are never selected.
+ * WGSL of `held_at` that selects elements by a magnitude bound. Magnitudes are compared as bits without the sign, which
+ * have the same order. A NaN bound is treated as infinite, and zeros are never selected.
  */
 const selectionCode = wgsl`
   fn held_at(v: u32) -> vec4<u32> {
@@ -35,7 +36,10 @@ const magnitudes: Source = {
     `${keyFunction("magnitude", false, lanes)}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(x[at])); }`,
 };
 
-/** The key of NaN is all ones, which is also the bit pattern of a NaN. */
+/**
+ * Sink that converts the largest key to a magnitude by clearing the sign bit. The key of NaN is all ones, which stays a
+ * NaN.
+ */
 const greatestSink: Sink = {
   bindings: (lanes) => [
     { name: "greatest", type: `array<${laneType("u32", lanes)}>`, source: { output: 3 }, access: "write" },

@@ -14,7 +14,9 @@ const tileVectors = lanes * registers;
 /** Number of elements per workgroup. */
 export const nonzeroTile: number = 16 * tileVectors;
 
-/** Selection of elements: WGSL that finds the selected elements, and the data to write for each selected element. */
+/**
+ * Selection of elements, as WGSL that finds the selected elements, and WGSL that writes data of each selected element.
+ */
 export interface ElementSelection {
   readonly label: string;
   readonly bindings: readonly Binding[];
@@ -24,8 +26,8 @@ export interface ElementSelection {
    */
   readonly code: string;
   /**
-   * WGSL that writes additional data for element `from` to slot `at`, next to the position of the element; `clear`
-   * clears the unused slot `at`.
+   * WGSL that writes additional data of element `from` to slot `at`, in addition to the element's index. `clear`: WGSL
+   * that zeroes the unused slot `at`.
    */
   readonly put: { readonly bindings: readonly Binding[]; readonly code: string; readonly clear: string };
   readonly indices: BindingSource;
@@ -90,7 +92,7 @@ const countPass = (
   };
 };
 
-/** Write the positions of each tile after the positions of earlier tiles. The last tile writes the total count. */
+/** Writes the positions of each tile after the positions of earlier tiles. The last tile writes the total count. */
 const placePass = (
   selection: ElementSelection,
   tiles: number,
@@ -161,9 +163,9 @@ const fillPass = (selection: ElementSelection, capacity: number): Pass => ({
 });
 
 /**
- * Write the first `capacity` selected elements out of `count` elements. Count the selected elements in each tile of
- * 16384, sum the counts of earlier tiles, then write each tile's elements in order, with a scan within each workgroup.
- * Results do not depend on the execution order of invocations.
+ * Writes the first `capacity` selected elements out of `count` elements. Counts the selected elements in each tile of
+ * 16384, sums the counts of earlier tiles, then writes each tile's elements in order, with a scan within each
+ * workgroup. Results do not depend on the execution order of invocations.
  *
  * Bytes: the selection data is read twice (once if it fits in one tile), the output is written once.
  */

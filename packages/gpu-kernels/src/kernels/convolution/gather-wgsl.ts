@@ -11,8 +11,8 @@ export type Stored = "f32" | "f16";
 export const isVectored = (perGroup: number): boolean => perGroup % 4 === 0;
 
 /**
- * Returns a loop bound that the shader compiler does not know, because a size that is 0 is added. Mesa unrolls loops
- * whose length (or maximum length, as with `min`) is known, and takes seconds to compile such nested loops with a
+ * Returns a loop bound that the shader compiler cannot know, because `sizes.zero`, which is 0, is added. Mesa unrolls
+ * loops whose length (or maximum length, as with `min`) is known, and takes seconds to compile such nested loops with a
  * branch at each tap.
  */
 export const opaqueBound = (bound: string | number): string =>
@@ -144,10 +144,10 @@ export const sourceFunction = (gather: Gather): string => {
 };
 
 /**
- * Returns WGSL of the function that reads the weights from binding `weight`; k = tap · inner + q. For layout [tap, q,
- * column]: `weight_row(k, end, column, group) -> vec4<f32>` returns four columns at one k. For the transposed layout:
- * `weight_run(k, end, column, phase, group)` returns values at k … k+3 in one column. Values from `end` on and after
- * the last column are zeros.
+ * Returns WGSL of the function that reads the weights from binding `weight`, with k = tap · inner + q. Values from
+ * `end` on and after the last column are zeros.
+ * - Layout [tap, q, column]: `weight_row(k, end, column, group) -> vec4<f32>` returns four columns at one k.
+ * - Transposed layout: `weight_run(k, end, column, phase, group)` returns the values at k … k+3 in one column.
  */
 export const weightFunction = ({ inner, columns, groups, horizontal, vertical, transposed }: Gather): string => {
   if (!transposed) {

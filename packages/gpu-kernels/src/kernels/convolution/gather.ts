@@ -1,8 +1,8 @@
 import type { Geometry } from "./geometry.ts";
 
 /**
- * Taps of target positions `phase + phases · i`: tap t has kernel index `first + t · step` and source position `i ·
- * stride + offset + t · dilation`.
+ * One phase of an axis: the target positions `phase + phases · i`, which have the same taps. Tap t has kernel index
+ * `first + t · step` and source position `i · stride + offset + t · dilation`.
  */
 export interface Phase {
   readonly first: number;
@@ -25,9 +25,9 @@ export interface Axis {
 }
 
 /**
- * Sizes of a gather, `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by
- * group. In this form, one invocation can compute each sum independently, both for a convolution and for its image
- * gradient.
+ * Sizes of a gather: `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]` for each
+ * group, where (i', j') is the source position of the tap. Convolutions and their image gradients have this form, in
+ * which one invocation can compute each sum independently.
  */
 export interface Gather {
   readonly batch: number;

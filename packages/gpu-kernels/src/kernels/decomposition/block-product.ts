@@ -11,9 +11,9 @@ const depth = 16;
 const stride = tileSize / 4 + 1;
 
 /**
- * Returns the number of vectors of four results per invocation in each direction. The value 1, with 256 invocations,
- * keeps a GPU busy when few tiles remain. The value 2 halves the reads per product, which matters on software adapters:
- * 4096 × 4096 then takes half of the time.
+ * Returns `parts`: each invocation computes 4·`parts` × 4·`parts` results. With `parts` = 1, 256 invocations keep a GPU
+ * busy even if few tiles remain. With `parts` = 2, the reads per product are halved, which matters on software
+ * adapters: 4096 × 4096 then takes half of the time.
  */
 export const productParts = ({ software }: Pick<DeviceFacts, "software">): number => (software ? 2 : 1);
 

@@ -27,8 +27,8 @@ export const pivotFunction: string = wgsl`
 `;
 
 /**
- * Returns the number of lanes of a substitution. Each lane has a column of 64 values in workgroup memory, in addition
- * to the triangle.
+ * Returns the number of lanes per workgroup of a substitution. In workgroup memory, each lane has a column of 64
+ * values, in addition to the triangle that all lanes share.
  */
 export const substitutionLanes = ({ maxWorkgroupBytes }: Pick<DeviceFacts, "maxWorkgroupBytes">): number =>
   4 * (triangleEntries + blockRows * 65) <= maxWorkgroupBytes ? 64 : 16;

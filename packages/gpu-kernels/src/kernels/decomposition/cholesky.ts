@@ -29,7 +29,7 @@ const copyPass = (batch: number, size: number): Pass => ({
 });
 
 /**
- * Factor a diagonal block: one workgroup with one invocation per row computes the columns in order.
+ * Factors a diagonal block: one workgroup with one invocation per row computes the columns in order.
  *
  * @param whole Whether the block is the complete matrix. If so, the block is read from `a`, and zeros are written above
  * its diagonal.
@@ -79,7 +79,7 @@ const diagonalPass = (batch: number, size: number, first: number, whole: boolean
   `,
 });
 
-/** Solve x lᵀ = a for the rows below a diagonal block, with one invocation per row. */
+/** Solves x lᵀ = a for the rows below a diagonal block, with one invocation per row. */
 const panelPass = (batch: number, size: number, first: number, lanes: number): Pass => {
   const groups = Math.ceil((size - first - blockRows) / lanes);
   return {
@@ -107,7 +107,7 @@ const panelPass = (batch: number, size: number, first: number, lanes: number): P
 };
 
 /**
- * Update the lower triangle of the remaining matrix, tile by tile: from each tile, subtract the product of two blocks
+ * Updates the lower triangle of the remaining matrix, tile by tile: subtracts from each tile the product of two blocks
  * of the panel.
  */
 const trailingPass = (batch: number, size: number, first: number, parts: number): Pass => {

@@ -71,7 +71,7 @@ const rowFunction = wgsl`
   }
 `;
 
-/** Rotate the matrices of all block pairs in a round, with one sweep per matrix. */
+/** Rotates the matrices of all block pairs in a round, with one sweep per matrix. */
 const rotatePass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => ({
   label: "eigh turn of blocks",
   bindings: [
@@ -113,7 +113,7 @@ const rotatePass = ({ batch, padded, pairs }: Blocks, sweep: number, round: numb
 const productLanes = 64;
 
 /**
- * Multiply by the rotations from one round. A workgroup multiplies either a 32 × 32 matrix tile, which belongs to two
+ * Multiplies by the rotations from one round. A workgroup multiplies either a 32 × 32 matrix tile, which belongs to two
  * block pairs, or 32 columns of the eigenvector rows for one pair. Matrix tiles are multiplied from both sides, and the
  * mirrored tile is also written. Tiles of a pair with itself have already been rotated.
  */
@@ -219,7 +219,9 @@ const productPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: num
 
 const rankLanes = 64;
 
-/** Write the eigenvalues in ascending order, and for each eigenvalue the row of its eigenvector. */
+/**
+ * Writes the eigenvalues in ascending order, and for each eigenvalue the index of the row that holds its eigenvector.
+ */
 const rankPass = ({ batch, size, padded }: Blocks): Pass => ({
   label: "eigh order",
   bindings: [
@@ -254,8 +256,8 @@ const rankPass = ({ batch, size, padded }: Blocks): Pass => ({
 });
 
 /**
- * Normalize eigenvectors, one per workgroup: length 1, and a positive sign of the entry of maximum magnitude (the first
- * such entry if several are equal).
+ * Normalizes eigenvectors, one per workgroup: length 1, and a positive sign of the entry of maximum magnitude (the
+ * first such entry if several are equal).
  */
 const vectorPass = ({ batch, size, padded }: Blocks): Pass => ({
   label: "eigh vectors",

@@ -10,8 +10,8 @@ import { wgsl } from "../../wgsl.ts";
 export const infinite = "0x7f800000u";
 
 /**
- * WGSL of three functions: `scale_of(bits) -> f32`; `unscale_of(bits) -> f32`, which returns the reciprocal scale; and
- * `not_a_number()`.
+ * WGSL of three functions. `scale_of(bits) -> f32` returns the power of two that scales a magnitude with these bits to
+ * the range from 1 to 2. `unscale_of(bits) -> f32` returns its reciprocal. `not_a_number()` returns NaN.
  */
 export const scaleFunctions: string = wgsl`
   var<private> never: u32 = 0u;
@@ -22,8 +22,8 @@ export const scaleFunctions: string = wgsl`
 `;
 
 /**
- * Input of `largestPass`. `words` is the number of words of `info` per matrix: the maximum magnitude, and additional
- * data of the plan.
+ * Options of `largestPass`. `words` is the number of words per matrix in `info`: the bits of the maximum magnitude, and
+ * additional data of the plan.
  */
 export interface Largest {
   readonly batch: number;
@@ -38,8 +38,8 @@ export interface Largest {
 const lanes = 256;
 
 /**
- * Write the words of each matrix in `info`: first the bits of the maximum magnitude, second whether all entries are
- * finite, then zeros. One workgroup per matrix.
+ * Writes the words of each matrix in `info`: the bits of the maximum magnitude, then whether all entries are finite,
+ * then zeros. One workgroup per matrix.
  */
 export const largestPass = ({ batch, rows, columns, lower, info, words }: Largest): Pass => ({
   label: "largest magnitude",

@@ -25,7 +25,7 @@ export const pairFunctions: string = wgsl`
 `;
 
 /**
- * WGSL of `fn jacobi_sweep(lane, count)`: rotate every pair of rows and columns of the symmetric `count` × `count`
+ * WGSL of `fn jacobi_sweep(lane, count)`: rotates every pair of rows and columns of the symmetric `count` × `count`
  * matrix in `block` once; `count` is even and at most 32. `count`/2 disjoint pairs are rotated at a time. The rows of
  * `turn` are rotated by the same angles. The rows of both arrays are `jacobi_stride` apart. `moved` becomes 1 if there
  * was a rotation.

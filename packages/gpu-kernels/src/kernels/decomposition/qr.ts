@@ -63,7 +63,7 @@ const sumFunction = wgsl`
   }
 `;
 
-/** Compute the reflections of a block of columns: one workgroup per matrix. */
+/** Computes the reflections of a block of columns: one workgroup per matrix. */
 const panelPass = ({ batch, rows, columns }: QrSizes, first: number): Pass => ({
   label: "qr panel",
   bindings: [
@@ -134,7 +134,7 @@ const panelPass = ({ batch, rows, columns }: QrSizes, first: number): Pass => ({
 });
 
 /**
- * Apply a block's reflections to the later columns of the matrix or, if `forQ`, in reverse order to the columns of q
+ * Applies a block's reflections to the later columns of the matrix or, if `forQ`, in reverse order to the columns of q
  * from the block's first column on.
  */
 const reflectPass = ({ batch, rows, columns }: QrSizes, first: number, forQ: boolean): Pass => {
@@ -179,7 +179,7 @@ const reflectPass = ({ batch, rows, columns }: QrSizes, first: number, forQ: boo
   };
 };
 
-/** Write r with a nonnegative diagonal, and initialize q with the corresponding signs. */
+/** Writes r with a nonnegative diagonal, and initializes q with the corresponding signs. */
 const finishPass = ({ batch, rows, columns }: QrSizes): Pass => ({
   label: "qr triangle",
   bindings: [

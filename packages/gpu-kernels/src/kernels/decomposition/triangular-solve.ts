@@ -52,7 +52,7 @@ const rowFunction = ({ lower, transpose }: TriangularSystem): string =>
   `fn row_of(i: u32) -> u32 { return ${lower === transpose ? "sizes.n - 1u - i" : "i"}; }`;
 
 /**
- * Solve the rows of a block, one invocation per column. `whole` means that the right-hand sides are read from `b`
+ * Solves the rows of a block, one invocation per column. `whole` means that the right-hand sides are read from `b`
  * instead of `x`.
  */
 const blockPass = (system: TriangularSystem, first: number, lanes: number, whole: boolean): Pass => {
@@ -87,7 +87,7 @@ const blockPass = (system: TriangularSystem, first: number, lanes: number, whole
   };
 };
 
-/** Subtract the products with a solved block from all unsolved rows. */
+/** Subtracts the products with a solved block from all unsolved rows. */
 const remainingPass = (system: TriangularSystem, first: number, parts: number): Pass => {
   const { batch, rows, columns, transpose } = system;
   const down = Math.ceil((rows - first - blockRows) / tileSize);

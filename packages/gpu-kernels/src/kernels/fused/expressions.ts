@@ -18,13 +18,13 @@ const call =
 
 const operand: Expression = ([a]) => a!;
 
-/** Chooses an expression for operands of type bool. */
+/** Returns an expression that is `onBools` if the first operand is bool, and `other` if not. */
 const bools =
   (onBools: Expression, other: Expression): Expression =>
   (args, instruction, from) =>
     (from === "bool" ? onBools : other)(args, instruction, from);
 
-/** Chooses an expression for operands of type f32. */
+/** Returns an expression that is `onFloats` if the first operand is f32, and `other` if not. */
 const floats =
   (onFloats: Expression, other: Expression): Expression =>
   (args, instruction, from) =>
@@ -49,8 +49,8 @@ const castExpression = (x: string, from: DType, to: DType): string => {
 };
 
 /**
- * Expressions by operator name. An operator without a row is replaced by its composition before fusion. False is less
- * than true.
+ * Expressions by operator name. An operator without an expression is replaced by its composition before fusion. False
+ * is less than true.
  */
 const expressions: OperatorRows<ElementwiseName, Expression> = {
   absolute: call("abs"),

@@ -13,7 +13,7 @@ export interface OperandRead {
   readonly type: string;
   /** WGSL of the functions that `expression` calls. */
   readonly functions: string;
-  /** Variables declared by `walkOf` that `expression` uses. */
+  /** Group of variables that `expression` uses; `walkOf` declares them. */
   readonly walk: "none" | "rows" | "straddled rows";
   /** WGSL expression of four operand values, as a vector. */
   readonly expression: string;
@@ -40,8 +40,10 @@ const offsetOf = (shape: readonly number[], strides: readonly number[], at: stri
 };
 
 /**
- * Returns WGSL that declares `row` and `column` of the first of the four elements. If rows consist of complete vectors,
- * `column` counts vectors.
+ * Returns WGSL that declares the variables of a walk for the four elements at vector index `at`.
+ * - `rows`: `row`, and `column` in vectors. Rows consist of complete vectors.
+ * - `straddled rows`: `row` of the first element, `beyond` (whether each element is in the next row), and `column` of
+ *   each element.
  */
 export const walkOf = (shape: readonly number[], walk: OperandRead["walk"]): string[] => {
   const columns = shape.at(-1)!;

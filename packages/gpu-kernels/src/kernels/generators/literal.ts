@@ -4,7 +4,10 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
-/** Copies values to the result. The values were written to a constant block when the graph was compiled. */
+/**
+ * Returns the plan of a literal: copies `values` to the result from a constant block, which is written when the graph
+ * is compiled.
+ */
 export const literalPlan = (spec: TensorSpec, values: readonly number[]): KernelPlan => {
   const bytes = NdArray.from(values, spec.shape, spec.dtype).bytes();
   const vectors = Math.ceil(byteLength(spec) / 16);

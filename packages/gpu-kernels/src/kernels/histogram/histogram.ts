@@ -36,7 +36,7 @@ const rangeBinding = (source: BindingSource, access: "read" | "write") =>
 const flushText = `fn flush_bits(bits: u32) -> u32 { return select(bits, 0u, (bits & 0x7fffffffu) < 0x00800000u); }`;
 
 /**
- * Clear the bins, and compute the correctly rounded quotient `scale = bins / width` from 25 binary digits of the
+ * Clears the bins, and computes the correctly rounded quotient `scale = bins / width` from 25 binary digits of the
  * mantissas' quotient, rounded with ties to even. The division of a device may be rounded incorrectly.
  */
 const rangePass = (bins: number, range: BindingSource): Pass => ({

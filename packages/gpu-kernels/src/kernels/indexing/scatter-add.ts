@@ -17,7 +17,7 @@ const loadsAhead = 8;
 const indices: Binding = { name: "indices", type: "array<u32>", source: { input: 1 }, access: "read" };
 
 /**
- * Returns the number of elements of a unit and its WGSL type. Each lane processes one unit of a row: a vector of four
+ * Returns the number of units per row, and the WGSL type of a unit. Each lane processes one unit: a vector of four
  * numbers if the row length is a multiple of four, otherwise one number.
  */
 const rowUnits = (inner: number): { readonly width: number; readonly type: string } =>
@@ -38,7 +38,10 @@ const uniformSizes = ({ outer, size, count }: IndexedSizes, width: number): { re
   count,
 });
 
-/** Returns WGSL of the coordinates of invocation `at`: unit `unit` of index number `k`, in block `block`. */
+/**
+ * Returns WGSL that declares the coordinates of invocation `at`: `unit` within the row, `k` (number of the index), and
+ * `block`.
+ */
 const decode = ({ outer, count }: IndexedSizes, width: number): string => wgsl`
   let at = group * ${lanes}u + lane;
   if (at >= sizes.units) { return; }

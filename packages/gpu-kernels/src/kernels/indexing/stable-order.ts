@@ -4,10 +4,16 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Maximum number of bits of a digit. A workgroup keeps a set of 256 bits for each digit value, 8 KiB in total. */
+/**
+ * Maximum size in bits of a digit in the radix sort. For each digit value, a workgroup keeps a set of 256 bits, 8 KiB
+ * in total.
+ */
 const maxDigitBits = 8;
 
-/** Passes that write the sorted positions to scratch block `order`, and the size in bytes of each scratch block. */
+/**
+ * Passes of a stable sort, and the size in bytes of each scratch block. The passes write the sorted positions to the
+ * scratch block `order`.
+ */
 export interface StableOrder {
   readonly passes: readonly Pass[];
   readonly scratch: readonly number[];
@@ -49,7 +55,7 @@ const peers = ({ bits }: Digit, ordered: boolean): string => wgsl`
   }
 `;
 
-/** Properties that both passes of a digit share. */
+/** Properties that the count pass and the placement pass of a digit have in common. */
 type DigitPass = Pick<Pass, "bindings" | "groups" | "code"> & { readonly sizes: { readonly [name: string]: number } };
 
 /** Counts digits: `counts[digit, group]` is the number of lanes of the workgroup with this digit. */
@@ -72,7 +78,10 @@ const countPass = ({ bindings, groups, code, sizes }: DigitPass, digit: Digit, c
   `,
 });
 
-/** Write each position after all positions with a lower digit, and after earlier positions with the same digit. */
+/**
+ * Moves each position to its place in the order of digits: after all positions with a lower digit, and after earlier
+ * positions with the same digit.
+ */
 const placePass = (
   { bindings, groups, code, sizes }: DigitPass,
   starts: BindingSource,

@@ -9,9 +9,9 @@ import { whole } from "./split-inner.ts";
 const enoughGroups = 192;
 
 /**
- * Returns a plan that places the tiles of an ungrouped product by group. Software adapters: tiles in registers,
- * directly from memory. GPUs: the largest tile in workgroup memory that a typical group fills and that gives enough
- * workgroups.
+ * Returns the plan of a grouped product, in which `placement` assigns the tiles to groups. Software adapters compute
+ * tiles in registers, directly from memory. GPUs use the largest tile in workgroup memory that a typical group fills
+ * and that gives enough workgroups.
  */
 const plan = (product: Product, placement: Placement, usualRows: number, facts: DeviceFacts): KernelPlan => {
   if (facts.software) {

@@ -11,8 +11,8 @@ const lanes = 64;
 const [width, depth] = [32, 64] as const;
 
 /**
- * Elements between rows of the tile in workgroup memory. One more than the row length, so that writes along the inner
- * dimension use all banks.
+ * Distance in elements between rows of the tile in workgroup memory. One more than the row length, so that writes along
+ * the inner dimension use all banks.
  */
 const stride = width + 1;
 
@@ -24,7 +24,7 @@ const maxRows = 8;
  * transposed, with one column (x = aᵀ).
  */
 interface VectorProduct {
-  /** Side of the operand that is the matrix x. */
+  /** Operand that is the matrix x. */
   readonly side: "a" | "b";
   /** Number of vectors v in the product. */
   readonly count: number;
@@ -45,8 +45,8 @@ const vectorProductOf = ({ rows, columns, inner, transposeA }: Product): VectorP
       };
 
 /**
- * Returns WGSL that declares `layer`; `o0`, the first result of the workgroup; `base_x` and `base_v`, the starts of its
- * operands; and `k_begin` and `k_end`, the range of its sum.
+ * Returns WGSL that declares the position of a workgroup: `layer`; `o0`, its first result; `base_x` and `base_v`, the
+ * starts of its operands; and `k_begin` and `k_end`, the range of its sums.
  */
 const positionText = ({ inner }: Product, { count, outer }: VectorProduct, resultsOfGroup: number): string => wgsl`
   let layer = group / sizes.groups;

@@ -22,7 +22,10 @@ export type SumOrder = "in order" | "in pieces" | "by matrices";
 export interface MatmulVariant {
   /** Unique name. Stored in measured models, so its meaning must never change. */
   readonly name: string;
-  /** Order of the variant's sums. `by rule` means the order that the device's rule chooses for each product. */
+  /**
+   * Order of the additions in the variant's sums. `by rule` means the order that the device's rule chooses for each
+   * product.
+   */
   readonly sums: SumOrder | "by rule";
   /** Whether the device can run this variant, and the shape is suitable for it. */
   readonly supports: (product: Product, facts: DeviceFacts) => boolean;

@@ -85,7 +85,10 @@ export const registerTiledPass = (
   const swizzled = ({ innerContiguous }: Operand, vector: string, block: string): string =>
     innerContiguous ? `(${vector} ^ (${block} * 2u))` : vector;
 
-  /** Returns WGSL for one round, in which the invocation processes its block of either operand. */
+  /**
+   * Returns WGSL for one round of moving blocks, in which each invocation moves one block of a or b. `work` returns the
+   * WGSL for a block, given as a WGSL index.
+   */
   const perBlock = (round: number, work: (side: "a" | "b", block: string) => string): string => {
     const at = `lane${round === 0 ? "" : ` + ${round * lanes}u`}`;
     const [first, last] = [round * lanes, (round + 1) * lanes];

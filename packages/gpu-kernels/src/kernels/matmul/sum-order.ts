@@ -3,13 +3,16 @@ import type { MatmulVariant, Product, SumOrder } from "./product.ts";
 import { type Splits, splitInner, whole } from "./split-inner.ts";
 import { supportsMatrices } from "./subgroup-matrix.ts";
 
-/** Side of the tiles that determine the number of pieces, in elements. */
+/** Number of rows and columns of the tiles that are assumed when the number of pieces is chosen. */
 const side = 64;
 /** Number of workgroups that keeps a large GPU busy: about three for each of the 132 cores of the largest GPU. */
 const wantedGroups = 384;
-/** Assumed number of row tiles of a product whose rows are samples or positions. */
+/**
+ * Number of row tiles that is assumed for a product without a transposed first operand, whose rows are samples or
+ * positions.
+ */
 const usualTiles = 32;
-/** Minimum number of terms of a piece, if the first operand is transposed and if it is not. */
+/** Minimum number of terms per piece: `minTerms` if the first operand is transposed, `minTermsOfRows` if not. */
 const [minTerms, minTermsOfRows] = [128, 1024] as const;
 const maxPieces = 64;
 /** Granularity of piece lengths, as a number of terms. */
@@ -39,7 +42,9 @@ export const sumOrderOf = (product: Product, facts: DeviceFacts): SumOrder => {
   return !facts.software && splitsOf(product).count > 1 ? "in pieces" : "in order";
 };
 
-/** Returns the pieces of the sums in the device's order of additions. */
+/**
+ * Returns the pieces into which the device's rule splits the sums of a product. Software adapters do not split sums.
+ */
 export const splitsByRule = (product: Product, facts: DeviceFacts): Splits =>
   facts.software ? whole(product) : splitsOf(product);
 

@@ -3,7 +3,7 @@ import type { Pass } from "../../kernel.ts";
 import { movingLanes, type UnitBytes, unitBinding, unitFunction, unitPass, unitSizes, unitType } from "./unit.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Columns of the concatenated rows that an operand fills, in elements. */
+/** Range of columns that one operand fills in the concatenated rows, in elements. */
 interface Columns {
   readonly input: number;
   readonly begin: number;
@@ -157,7 +157,7 @@ const wordsPass = ({ rows, rowWidth }: JoinedRows, group: readonly Columns[], el
 };
 
 /**
- * Concatenate the columns of operands, several operands per pass. Cost: each element that is not already in the output
+ * Concatenates the columns of operands, several operands per pass. Cost: each element that is not already in the output
  * is read and written once. A word that contains elements of several passes is written once by each of these passes.
  *
  * @param placed Whether each operand is already in the output.

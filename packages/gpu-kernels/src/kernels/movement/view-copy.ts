@@ -43,8 +43,8 @@ export const joinDims = (dims: readonly ViewDim[]): ViewDim[] => {
 interface UnitView extends View {
   readonly bytes: UnitBytes;
   /**
-   * Number of input bytes that are repeated to fill a unit. If present, strides count these bytes. Absent: units are
-   * not repeated.
+   * Size in bytes of an input element that is repeated to fill a unit. If present, strides and the offset count input
+   * elements. Absent: units are not repeated.
    */
   readonly repeated?: UnitBytes;
 }

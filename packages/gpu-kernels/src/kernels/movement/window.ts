@@ -21,8 +21,8 @@ interface Window {
 }
 
 /**
- * A window whose sizes count units. In a dimension that the window fills, the window starts at 0. The last dimensions
- * of this kind form rows, which are moved in wide units.
+ * A window whose sizes count units of `bytes` bytes. In a dimension that the window fills completely, the window starts
+ * at 0. The last dimensions of this kind form rows, which are moved in wide units.
  */
 interface UnitWindow {
   readonly bytes: UnitBytes;
@@ -54,7 +54,7 @@ const startsBinding = (input: number): Binding => ({
   access: "read",
 });
 
-/** Returns WGSL of `let s<d>`: start of the window in each dimension that the window does not fill. */
+/** Returns WGSL that declares `s<d>`, the start of the window, for each dimension d that the window does not fill. */
 const windowStarts = ({ dims }: UnitWindow): string[] =>
   dims.flatMap(({ size, whole }, dim) =>
     size === whole ? [] : [`let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`],

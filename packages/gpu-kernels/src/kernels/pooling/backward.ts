@@ -87,7 +87,7 @@ const disjointPass = (geometry: PoolingGeometry): Pass => {
   };
 };
 
-/** Writes for each window the position of its first maximum, as a word. */
+/** Writes the position of each window's first maximum, one word per window. */
 const positionsPass = (geometry: PoolingGeometry): Pass => {
   const { batch, channels, positions } = geometry;
   const lanes = lanesOf(channels);

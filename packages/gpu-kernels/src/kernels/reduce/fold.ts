@@ -7,15 +7,18 @@ export type Lanes = 1 | 4;
 /** Number of invocations per workgroup. Every device supports this number. */
 export const workgroupSize = 256;
 
-/** One 32-bit word of a fold's state. */
+/** A field of a fold's state: one 32-bit word. */
 export interface Field {
   readonly name: string;
   readonly type: "f32" | "u32";
-  /** Initial value of the field, neutral when states are combined. */
+  /** Initial value of the field. Combining a state with the initial state does not change the state. */
   readonly start: string;
 }
 
-/** State of the elements processed so far, and the operation that combines two states. Associative up to rounding. */
+/**
+ * A reduction: the state of the elements processed so far, and the operation that combines two states. The operation is
+ * associative up to rounding.
+ */
 export interface Fold {
   readonly label: string;
   readonly fields: readonly Field[];
@@ -33,13 +36,15 @@ export interface Fold {
 export interface Source {
   readonly bindings: (lanes: Lanes, along: boolean) => readonly Binding[];
   /**
+   * Returns the WGSL of `lift`, in which `column` counts registers across the folded dimension.
+   *
    * @param along Whether the elements of a register are consecutive along the folded dimension, the first at `place`.
-   * If false, they are adjacent elements at the same `place`. `column` counts registers across the folded dimension.
+   * If false, they are adjacent elements at the same `place`.
    */
   readonly code: (lanes: Lanes, along: boolean) => string;
   /**
-   * WGSL of `fn lift_turn` (see `unrolledText`), for folds with a better method for several elements than combining
-   * states one by one.
+   * Returns WGSL of `fn lift_turn` (see `unrolledText`), for folds with a better method for several elements than
+   * combining states one by one. Absent: the states of single registers are combined.
    */
   readonly unrolled?: (lanes: Lanes) => string;
 }

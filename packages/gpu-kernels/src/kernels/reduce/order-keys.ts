@@ -5,7 +5,10 @@ import { wgsl } from "../../wgsl.ts";
 // Keys are u32 with the same order as the values, so that comparisons are exact even if a shader compiler assumes that
 // floats are finite. NaN has the largest key, and -0 equals +0. `flip` reverses the order of all keys except NaN.
 
-/** Kind of key: order of f32 by value or by magnitude, or order of integers by their bits and a mask. */
+/**
+ * Order of elements that their keys represent: f32 by value or by magnitude, signed or unsigned integers, bytes, or
+ * bools.
+ */
 export type KeyKind = "value" | "magnitude" | "signed" | "unsigned" | "byte" | "bool";
 
 export const keyKindOf: { readonly [dtype in DType]?: KeyKind } = {

@@ -3,8 +3,8 @@ import { vectorFunctions } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Sums of several terms over all rows, per column, in two steps with a fixed order: within blocks of rows, then over
- * blocks.
+ * Sums of several terms over all rows, separately for each column. Computed in two steps with a fixed order: within
+ * blocks of rows, then over the blocks.
  */
 export interface ColumnSums {
   readonly width: 1 | 2 | 4;

@@ -1,7 +1,7 @@
 import type { Pass } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Writes one number per row to several outputs, for rows without entries. */
+/** Fills several outputs with one constant word per row each, for rows without entries. */
 export const fillRows = (
   label: string,
   rows: number,

@@ -50,8 +50,8 @@ const prologue = ({ centred }: NormKind): string => wgsl`
 
 /**
  * Returns the program of `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ and row length D. The term Σh is absent
- * if the normalization is not centred. If a row is far from zero, the rounding error of its mean is a large fraction of
- * a standard deviation. `rest`, the mean of x − mean, corrects x̂.
+ * if the normalization is not centred. `rest`, the mean of x − mean, corrects x̂ for the rounding error of the mean,
+ * which is a large fraction of a standard deviation if a row is far from zero.
  *
  * @param restsAt Index of the scratch block for `rest` of each row. Absent: `rest` is not stored.
  */
@@ -251,7 +251,10 @@ const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: Co
       };
 };
 
-/** Returns the terms x̂·g and g of each element, for rows that do not fit in registers. */
+/**
+ * Returns the terms of the column sums, for rows that do not fit in registers: x̂·g of each element, and g if the
+ * normalization is centred.
+ */
 const columnTerms = (kind: NormKind, restsAt: number): ColumnTerms => ({
   bindings: [
     { name: "x", per: "element", source: { input: 0 } },

@@ -117,8 +117,8 @@ export const residentPass = (program: RowProgram, layout: RowLayout, rows: numbe
 const unrolled = ["0", "1", "2", "3"];
 
 /**
- * Returns WGSL that executes `apply` for all vectors of a lane between columns `begin` and `end`, with several loads at
- * a time.
+ * Returns WGSL that loads all vectors of a lane between columns `begin` and `end`, several at a time, and executes
+ * `apply` for the loaded vectors.
  */
 const forward = (
   program: RowProgram,
@@ -164,8 +164,8 @@ const backward = (
 };
 
 /**
- * Runs a program with rows in memory. A row is read once for the statistics, if the program has statistics, and once
- * for results per element.
+ * Runs a row program that rereads rows from memory: one pass for row statistics, if the program has any, and one pass
+ * for the elementwise results.
  */
 export const streamedPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;
@@ -229,8 +229,8 @@ export const partialPass = (program: RowProgram, layout: RowLayout, rows: number
 };
 
 /**
- * Computes the results for a part of a row from the statistics of all its parts. If the program has only one result per
- * row, computes the result for the complete row.
+ * Computes the results of one part of a row from the statistics of all parts of the row. If the program has only
+ * per-row results, one workgroup computes them for the complete row.
  */
 export const applyPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;

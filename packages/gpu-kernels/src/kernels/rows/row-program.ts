@@ -45,7 +45,7 @@ export interface RowProgram {
   readonly perRow?: string;
   /** WGSL statements that write vector `id`. Absent: the program has no results per element. */
   readonly finish?: (id: string) => string;
-  /** Replacement for `finish` after `statistics.resident`, as WGSL statements. */
+  /** WGSL statements that write vector `id` if the vectors are in registers. Absent: `finish` is used. */
   readonly finishResident?: (id: string) => string;
 }
 
@@ -55,7 +55,10 @@ export interface RowProgram {
  */
 export const vectorWidth = (columns: number): 1 | 2 | 4 => (columns % 4 === 0 ? 4 : columns % 2 === 0 ? 2 : 1);
 
-/** Returns WGSL of types, sums over components and maxima over components for vectors of `width` elements. */
+/**
+ * Returns WGSL for vectors of `width` elements: type aliases, and functions that return the sum or the maximum of the
+ * components.
+ */
 export const vectorFunctions = (width: 1 | 2 | 4): string => {
   const [values, words] = width === 1 ? ["f32", "u32"] : [`vec${width}<f32>`, `vec${width}<u32>`];
   const over = (combine: (a: string, b: string) => string): string =>
@@ -79,7 +82,7 @@ const bindingOf = ({ name, per, source, type = "f32" }: RowOperand, access: "rea
   access,
 });
 
-/** Returns the bindings of the program's operands that `code` uses. */
+/** Returns the bindings of those operands of the program that `code` uses. */
 export const operandBindings = ({ inputs, outputs }: RowProgram, code: string, width: 1 | 2 | 4): Binding[] => {
   const type = width === 1 ? "array<f32>" : `array<vec${width}<f32>>`;
   return [

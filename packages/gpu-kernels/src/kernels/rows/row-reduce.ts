@@ -13,7 +13,10 @@ export interface RowLanes {
 
 type Reduced = "f32" | "vec2<f32>";
 
-/** Maximum number of values that every lane reads itself. For more values, a second barrier costs less. */
+/**
+ * Maximum number of values that every lane combines itself after one barrier. For more values, combining in two steps
+ * is faster, despite the second barrier.
+ */
 const readByAll = 32;
 const fanIn = 16;
 

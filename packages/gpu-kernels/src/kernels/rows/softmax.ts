@@ -15,7 +15,7 @@ const exponentials = wgsl`
   fn shift_of_one(largest: f32) -> f32 { return select(largest, 0.0, largest < lowest); }
 `;
 
-/** Returns WGSL that combines `names` with `f` as a balanced tree. */
+/** Returns a WGSL expression that combines the variables `names` with `f`, as a balanced tree. */
 const fold = (names: readonly string[], f: (a: string, b: string) => string): string => {
   if (names.length === 1) return names[0]!;
   const middle = Math.ceil(names.length / 2);

@@ -13,8 +13,8 @@ export interface ColumnScan extends ReductionStep {
 }
 
 /**
- * Segments of a column: `segments` segments of `length` elements. Each invocation sums one segment, for one register of
- * adjacent columns.
+ * Division of each column into `segments` segments of `length` elements. The last segment may be shorter. Each
+ * invocation sums one segment for the adjacent columns of one register.
  */
 interface Segments {
   readonly lanes: Lanes;
@@ -96,8 +96,9 @@ const segmentPass = (
 };
 
 /**
- * Returns the passes that compute the running sums of columns. Short columns need one pass. For longer columns: sums of
- * segments, running sums of these sums (recursively), and running sums within segments.
+ * Returns the passes that compute the running sums of columns. Short columns need one pass. Longer columns are divided
+ * into segments: the passes compute the sums of segments, the running sums of these sums (recursively), and the running
+ * sums within segments.
  */
 export const columnScanPasses = (
   scan: ColumnScan,

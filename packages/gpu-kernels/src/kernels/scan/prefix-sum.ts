@@ -10,7 +10,7 @@ const vectorsPerLane = 4;
 /** Number of elements per workgroup. */
 export const prefixSumBlock: number = lanes * vectorsPerLane * 4;
 
-/** Passes of a prefix sum, and the size in bytes of each scratch block. */
+/** Plan of a prefix sum: the passes, and the size in bytes of each scratch block. */
 export interface PrefixSum {
   readonly passes: readonly Pass[];
   readonly scratch: readonly number[];
@@ -45,7 +45,9 @@ const reducePass = (source: BindingSource, sums: BindingSource, blocks: number):
   `,
 });
 
-/** Scans within each block, starting from the sum of the previous blocks, if any. */
+/**
+ * Computes the prefix sums within each block. `before` holds the sum of all earlier blocks. Absent: sums start from 0.
+ */
 const scanPass = (
   source: BindingSource,
   target: BindingSource,

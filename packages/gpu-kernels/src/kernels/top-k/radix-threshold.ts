@@ -48,8 +48,8 @@ export const clearPass = (bins: BindingSource, words: number): Pass => ({
 });
 
 /**
- * Counts, by their next digit, the keys that have the digits picked so far: in workgroup memory, then added to the bins
- * of the row.
+ * Counts keys by their next digit. Only keys that have the digits picked so far are counted. Each workgroup counts in
+ * workgroup memory, then adds its counts to the bins of the row.
  */
 export const countPass = (
   selection: Selection,
@@ -114,8 +114,9 @@ export const countPass = (
 };
 
 /**
- * Picks the digit at which the count from above reaches the number of winners to select. Writes states: the digits
- * picked so far, and the number of winners to select among the keys with these digits.
+ * Picks the next digit of the threshold: counting keys from the largest digit downwards, the digit at which the count
+ * reaches the number of winners to select. Writes states: the digits picked so far, and the number of winners to select
+ * among the keys with these digits.
  */
 export const pickPass = ({ rows, k }: Selection, round: number, bins: BindingSource, states: BindingSource): Pass => {
   const { shift, bins: count } = rounds[round]!;

@@ -12,8 +12,8 @@ import { wgsl } from "../../wgsl.ts";
 const lastRound = rounds.length - 1;
 
 /**
- * Returns WGSL that the passes over tiles share: the threshold, and the keys above and equal to the threshold in
- * registers, packed as two counts in the halves of a word.
+ * Returns WGSL functions that the passes over tiles share. They count the keys of a register that are greater than the
+ * threshold, and the keys that are equal to the threshold. `packed` returns both counts in the halves of a word.
  */
 const tileText = (selection: Selection, layout: Layout): string => {
   const { lanes } = layout;
@@ -29,7 +29,9 @@ const tileText = (selection: Selection, layout: Layout): string => {
   `;
 };
 
-/** Counts, for every tile, the keys above and equal to the threshold: counts[row, 2, tile]. */
+/**
+ * Counts for each tile the keys greater than the threshold and the keys equal to the threshold: counts[row, 2, tile].
+ */
 export const tileCountPass = (
   selection: Selection,
   layout: Layout,

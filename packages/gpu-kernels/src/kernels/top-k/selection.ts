@@ -13,7 +13,7 @@ export interface Selection {
   readonly by: KeyKind;
 }
 
-/** Memory blocks of winners between passes: keys, and positions within their rows, [rows, k]. */
+/** Memory blocks that hold winners between passes: the keys, and the positions in their rows, both [rows, k]. */
 export interface Winners {
   readonly keys: BindingSource;
   readonly positions: BindingSource;
@@ -35,8 +35,8 @@ const words = (name: string, source: BindingSource, access: "read" | "write"): B
 });
 
 /**
- * Returns WGSL of `fn win(at: u32, bits: u32, key: u32, place: u32)`, which writes a winner to `row · k + rank`, in the
- * results or in the input of the sort.
+ * Returns WGSL of `fn win(at: u32, bits: u32, key: u32, place: u32)`, which writes a winner at index `at` = `row · k +
+ * rank`, to the results or to the input of the sort.
  */
 export const winText = (to: Winners | undefined): { readonly bindings: readonly Binding[]; readonly code: string } =>
   to === undefined
