@@ -14,8 +14,8 @@ const isExecutable = (path: string): boolean => {
 };
 
 /**
- * Finds Chromium on this machine: the file that CHROMIUM_PATH names, or the first file with a usual name in the folders
- * of PATH and in `/usr/bin`.
+ * Finds Chromium on this machine: the file at the path in CHROMIUM_PATH, or the first file with one of Chromium's usual
+ * names in the folders of PATH and in `/usr/bin`.
  *
  * @returns path of Chromium; undefined if Chromium was not found.
  * @throws Error if CHROMIUM_PATH is not an existing file, instead of choosing another browser.

@@ -25,7 +25,7 @@ const maxCalls = 1e6;
  * mitata 1.0 takes 4096 calls per sample for calls below 65 µs and one call otherwise, and first allocates a GiB if the
  * garbage collector is not exposed.
  *
- * Cost: at least five calls for warm-up, then `samples` times as many calls as fill `sampleMilliseconds`, at least one
+ * Cost: at least five warm-up calls, then `samples` samples of about `sampleMilliseconds` each, with at least one call
  * per sample.
  * @example const { median, mad } = await measure(() => sort(values));
  */

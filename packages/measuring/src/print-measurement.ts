@@ -13,7 +13,7 @@ export const formatRate = (perSecond: number, unit: string): string => {
   return `${significant(perSecond / scale)} ${prefix}${unit}/s`;
 };
 
-/** Formats a number with three significant digits, or as an integer from 1000 on. */
+/** Formats a number with three significant digits, or as an integer if it is at least 1000. */
 export const significant = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
 
 /**

@@ -10,7 +10,11 @@ import { nodeApiVersion } from "./node-api-version.ts";
 export class AddonSources {
   readonly #folder: string;
 
-  /** @param folder folder of the sources, next to both `src` and `dist`. Ends with a slash. */
+  /**
+   * Stores the folder of the sources, without reading it.
+   *
+   * @param folder folder of the sources, next to both `src` and `dist`. Ends with a slash.
+   */
   constructor(folder: URL) {
     this.#folder = fileURLToPath(folder);
   }
@@ -25,7 +29,7 @@ export class AddonSources {
 
   /**
    * Returns a key that identifies the sources, the platform and the Node-API version. A cached addon is used only if
-   * its key is equal. The key does not include the library.
+   * its key is equal. The key does not identify the library that the addon uses.
    */
   key(): string {
     const hash = createHash("sha256");
@@ -35,7 +39,10 @@ export class AddonSources {
   }
 }
 
-/** Returns the default cache folder of builds, in the user's home folder, which package managers do not clean up. */
+/**
+ * Returns the default cache folder for builds: in `XDG_CACHE_HOME`, or in `.cache` of the user's home folder. Package
+ * managers do not clean up these folders.
+ */
 export const cacheFolder = (name: string, environment: NodeJS.ProcessEnv): string =>
   join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "skein", name);
 

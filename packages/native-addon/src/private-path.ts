@@ -58,7 +58,7 @@ export const otherWriters = (path: string): string | undefined => {
 const remarkVariable = "SKEIN_CACHE_REMARK";
 
 /**
- * Warns a single time that a cache is not used.
+ * Warns once, for this process and its child processes, that a cache is not used.
  *
  * @param say receives the warning. Default: `process.emitWarning`.
  */

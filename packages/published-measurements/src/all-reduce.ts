@@ -7,7 +7,7 @@ export interface PublishedLink {
 }
 
 /**
- * Fits of all-reduces on several networks.
+ * Published linear fits of all-reduce times on several networks.
  *
  * Source: constants in the repositories of MG-WFBP (github.com/HKBU-HPML/MG-WFBP) and of DeAR
  * (github.com/lzhangbv/dear_pytorch), as measured by their authors.
@@ -26,8 +26,9 @@ export const publishedLinks: readonly PublishedLink[] = [
 export const publishedSizes: readonly number[] = Array.from({ length: 63 }, (_, i) => 4 * 8 * 1024 * (i + 1));
 
 /**
- * Rows of text with measured MPI all-reduces over 10 Gbit/s Ethernet: bytes, and microseconds on 2 / 4 / 8 nodes. Of
- * 266 measured sizes, the rows contain all sizes up to 12 KiB, then one size every 16 KiB.
+ * Measured times of MPI all-reduces over 10 Gbit/s Ethernet, as text. Each entry has the message size in bytes, and the
+ * microseconds on 2 / 4 / 8 nodes. Of 266 measured sizes, the text contains all sizes up to 12 KiB, then one size every
+ * 16 KiB.
  */
 const mpiRows: readonly string[] = [
   "4 31.9/54.5/82.3, 8 32.2/50.4/68.7, 16 32.4/49.0/68.2, 32 32.3/48.8/70.3, 64 32.1/49.9/71.5, 128 32.7/49.0/74.6, 256 33.1/49.9/77.8",

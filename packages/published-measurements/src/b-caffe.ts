@@ -24,11 +24,11 @@ interface TracedLayer {
 }
 
 /**
- * GoogLeNet with both auxiliary heads, batch 64 per GPU, K80 GPUs, 10 Gbit/s Ethernet. 64 rows, one per layer, in the
- * order of the forward pass. Columns: number of elements of weight + bias; backward time in the unnamed run / on 2
- * nodes / on 8 nodes; all-reduce time in the unnamed run / on 2 nodes / on 4 nodes / on 8 nodes / on 8 nodes repeated.
- * Each run has one iteration. Outliers are included (layer 16 on 4 nodes). For 4 nodes only the sums per layer are
- * known, and no fit uses them.
+ * Layer times of GoogLeNet with both auxiliary heads, measured with batch 64 per GPU on K80 GPUs over 10 Gbit/s
+ * Ethernet. There are 64 rows, one per layer, in the order of the forward pass. The columns are the number of elements
+ * of weight and bias; the backward time in the unnamed run, on 2 nodes and on 8 nodes; and the all-reduce time in the
+ * unnamed run, on 2, 4 and 8 nodes, and in a second measurement on 8 nodes. Each run has one iteration. Outliers are
+ * included (layer 16 on 4 nodes). For 4 nodes only the sums per layer are known, and no fit uses them.
  *
  * Source: measurements published with B-Caffe (github.com/hclhkbu/B-Caffe, `logdata/tmpcomm.log`, `tmp2comm.log`,
  * `tmp4comm.log`, `tmp8comm.log`; BSD-2-Clause).

@@ -4,7 +4,7 @@ interface PublishedLine {
   readonly secondsPerUnit: number;
 }
 
-/** Returns a fit from its printed values in milliseconds. */
+/** Creates a fit from values that are printed in milliseconds. */
 const line = (startup: number, perUnit: number): PublishedLine => ({
   startupSeconds: startup * 1e-3,
   secondsPerUnit: perUnit * 1e-3,

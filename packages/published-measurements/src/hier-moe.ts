@@ -4,7 +4,7 @@ interface PublishedAllToAll {
   readonly secondsPerByte: number;
 }
 
-/** Returns a fit from its printed values in milliseconds. */
+/** Creates a fit from values that are printed in milliseconds. */
 const line = (startup: number, perByte: number): PublishedAllToAll => ({
   startupSeconds: startup * 1e-3,
   secondsPerByte: perByte * 1e-3,
@@ -21,15 +21,15 @@ interface Testbed {
   readonly gpusPerNode: number;
   readonly flat: PublishedAllToAll;
   /**
-   * Levels of GPU groups, outermost level first: nodes (connected by InfiniBand), the two sockets of a node, and pairs
-   * of GPUs (connected by NVLink).
+   * Levels of GPU groups, outermost first. The groups are nodes (connected by InfiniBand), the two sockets of a node,
+   * and pairs of GPUs (connected by NVLink).
    */
   readonly levels: readonly [PublishedLevel, PublishedLevel, PublishedLevel];
 }
 
 /**
- * Fits of all-to-alls on 4 nodes of 8 RTX A6000 over 200 Gbit/s: over all 32 GPUs in one step (`flat`), and for each
- * level, outermost first, between the groups of the level and within a group.
+ * Fits of all-to-alls on 4 nodes of 8 RTX A6000 over 200 Gbit/s. `flat` is the fit of an all-to-all over all 32 GPUs in
+ * one step. The other fits are listed per level, outermost first: between the groups of the level, and within a group.
  *
  * Source: arXiv 2508.09591 (HierMoE), figure 9.
  */
@@ -45,8 +45,8 @@ export const hierMoeTestbed: Testbed = {
 };
 
 /**
- * Percentage of token copies that are avoided if each token is sent to a group only once, by group count and by experts
- * per token K.
+ * Percentage of token copies that are avoided by sending each token to a group only once. Depends on the number of
+ * groups and on K, the number of experts per token.
  */
 interface DuplicationRow {
   readonly numGroups: number;
@@ -64,7 +64,9 @@ export const hierMoeDuplication: readonly DuplicationRow[] = [
   { numGroups: 4, percent: { 2: 12, 4: 32, 6: 46, 8: 55 } },
 ];
 
-/** Speedups of all-to-alls compared with Megatron-LM, for one combination of the varied parameters. */
+/**
+ * Speedups of all-to-alls compared with Megatron-LM, for one choice of expert count, experts per token and rank count.
+ */
 export interface HierMoeSpeedups {
   readonly expertsPerToken: number;
   readonly numExperts: number;
@@ -78,8 +80,8 @@ export interface HierMoeSpeedups {
 }
 
 /**
- * Published speedups for Qwen3-30B-A3B with 1024 tokens per GPU. The columns for K = 10, 256 experts and 16 GPUs are
- * left out on purpose: they are reserved for a test of predictions.
+ * Published speedups of all-to-alls for Qwen3-30B-A3B with 1024 tokens per GPU. The columns for K = 10, 256 experts and
+ * 16 GPUs are left out on purpose: they are reserved for a test of predictions.
  *
  * Source: arXiv 2508.09591 (HierMoE), table IV.
  */

@@ -11,8 +11,8 @@ export interface KfacStages {
 }
 
 /**
- * Variants of K-FAC: `d` inverts every factor on every rank, `mpd` assigns layers to ranks in turn, `spd` uses
- * pipelining and balanced placement.
+ * K-FAC variants of the paper. With `d`, every rank inverts every factor. With `mpd`, layers are assigned to ranks in
+ * turn. `spd` uses pipelining and balanced placement.
  */
 export type PublishedForm = "d" | "mpd" | "spd";
 
@@ -20,15 +20,18 @@ export type PublishedForm = "d" | "mpd" | "spd";
 interface PublishedStages {
   readonly batchPerGpu: number;
   readonly forms: Readonly<Record<PublishedForm, KfacStages>>;
-  /** Seconds to compute and exchange the factors, by strategy for overlapping the exchange with the passes. */
+  /**
+   * Seconds to compute and exchange the factors, by method of overlapping the exchange with the forward and backward
+   * pass.
+   */
   readonly pipelining: {
     /** Seconds if the exchange starts after all factors are computed. */
     readonly naive: number;
     /** Seconds if each factor is sent separately, immediately after it is computed. */
     readonly layerWise: number;
-    /** Seconds if factors are merged up to a number of bytes. */
+    /** Seconds if factors are fused into messages, up to a fixed message size. */
     readonly threshold: number;
-    /** Seconds if factors are merged whenever merging causes no delay. */
+    /** Seconds if factors are fused whenever this does not delay their exchange. */
     readonly optimal: number;
   };
   /**
@@ -109,7 +112,7 @@ export interface FactorSizes {
   readonly inputTriangles: number;
   readonly outputSquares: number;
   readonly outputTriangles: number;
-  /** Number of weights in layers with factors, including the last layer's bias, in millions. */
+  /** Number of weights, in millions, in the layers that have Kronecker factors. Includes the last layer's bias. */
   readonly parameters: number;
 }
 

@@ -48,7 +48,7 @@ interface Problem<P> {
   readonly loss: (params: P, inputs: Tensor, labels: Tensor) => Tensor;
 }
 
-/** Create a spec as an argument for `trace`, which reads only dtype and shape. */
+/** Creates a spec to pass to `trace` instead of an array. `trace` reads only dtype and shape. */
 const tensor = (shape: readonly number[], dtype: TensorSpec["dtype"] = "f32"): Tensor =>
   ({ dtype, shape }) as unknown as Tensor;
 
@@ -59,7 +59,7 @@ interface ConvolutionParams {
 }
 
 /**
- * Create the training problem of a convolutional network: stages of two convolutions and one pooling, then a dense
+ * Creates the training problem of a convolutional network: stages of two convolutions and one pooling, then a dense
  * head.
  */
 const convolutional = (batch: number, size: number, channels: readonly number[]): Problem<ConvolutionParams> => {
@@ -104,7 +104,7 @@ interface TransformerParams {
   readonly norm: Tensor;
 }
 
-/** Create the training problem of a decoder-only transformer. */
+/** Creates the training problem of a decoder-only transformer. */
 const transformer = (
   batch: number,
   positions: number,
@@ -148,7 +148,10 @@ const transformer = (
   };
 };
 
-/** Trace an Adam step on a problem. Returns the graph, and the indices of the donated inputs: parameters and state. */
+/**
+ * Traces an Adam step on a problem. Returns the graph, and the indices of its donated inputs, which are parameters and
+ * optimizer state.
+ */
 const record = <P>({
   params,
   inputs,
@@ -170,7 +173,7 @@ const record = <P>({
   return { graph, donate: Array.from({ length: graph.inputs.length - 2 }, (_, i) => i) };
 };
 
-/** Check an optimized graph. @throws Error unless it computes the same values as the traced graph. */
+/** Checks that an optimized graph computes the same values as the traced graph. @throws Error otherwise. */
 const checkOptimized = (graph: Graph, options?: OptimizeOptions): void => {
   const optimized = optimize(graph, options);
   const inputs = graph.inputs.map((id, i): ReferenceArray => {

@@ -12,7 +12,11 @@ export class BinaryHeap<T> {
   private readonly isBefore: (a: T, b: T) => boolean;
   private readonly entries: T[] = [];
 
-  /** @param isBefore Returns whether `a` is popped before `b`. Entries of equal priority are popped in any order. */
+  /**
+   * Creates an empty heap.
+   *
+   * @param isBefore Returns whether `a` is popped before `b`. Entries of equal priority are popped in any order.
+   */
   constructor(isBefore: (a: T, b: T) => boolean) {
     this.isBefore = isBefore;
   }
@@ -38,7 +42,7 @@ export class BinaryHeap<T> {
     entries[index] = entry;
   }
 
-  /** Remove and return the first entry; undefined if the heap is empty. */
+  /** Removes and returns the first entry; undefined if the heap is empty. */
   pop(): T | undefined {
     const { entries } = this;
     const [first, last] = [entries[0], entries.pop()];

@@ -63,7 +63,7 @@ export interface CollectiveRequest {
 export interface RaggedRows {
   /** Rows per chunk; equal on all ranks. */
   readonly capacity: number;
-  /** Number of rows to send, i32: one number per peer (all-to-all), or a single number (all-gather). */
+  /** Number of rows to send, i32. All-to-all: one number per peer. All-gather: a single number. */
   readonly rows: Uint8Array;
   /** Number of rows received from each rank, i32[P]; written by the collective. */
   readonly receivedRows: Uint8Array;
@@ -75,18 +75,18 @@ export interface CollectiveHandle {
 }
 
 /**
- * A group of ranks that run collectives together. All ranks must start requests of equal priority in the same order; a
- * `send-receive` is started only by the ranks that send or receive. If ranks share several groups, the requests of all
- * groups must follow one common order (`canonicalOrder`). After a failed transfer the group is unusable, and every
- * later call throws.
+ * A group of ranks that run collectives together. All ranks must start requests of equal priority in the same order;
+ * only the ranks that send or receive start a `send-receive`. If ranks share several groups, the requests of all groups
+ * must follow one common order (`canonicalOrder`). After a failed transfer the group is unusable, and every later call
+ * throws.
  */
 export interface Communicator {
   readonly rank: number;
   readonly worldSize: number;
-  /** Start a collective; returns at once. Input and output belong to the communicator until `wait` returns. */
+  /** Starts a collective; returns at once. Input and output belong to the communicator until `wait` returns. */
   start(request: CollectiveRequest): CollectiveHandle;
   /**
-   * Block until the request is complete, or return a promise if the host cannot block. Throws if a peer is lost or on
+   * Blocks until the request is complete, or returns a promise if the host cannot block. Throws if a peer is lost or on
    * timeout. After a throw, the communicator may still read input and write output, so their memory must not be reused.
    */
   wait(handle: CollectiveHandle): void | Promise<void>;
@@ -100,14 +100,14 @@ export interface Communicator {
   /** World ranks of the members of this group, in group order. */
   readonly members: readonly number[];
   /**
-   * Send a text to all ranks of the world, not only of this group, and return the texts of all ranks, in rank order.
+   * Sends a text to all ranks of the world, not only of this group, and returns the texts of all ranks, in rank order.
    * For values that must be equal on all ranks before the ranks continue. Every rank of the world must call this method
    * at the same position in its sequence of collectives. The transport of the texts does not depend on the chosen
    * collective algorithms, so ranks can use the texts to detect that their choices differ.
    */
   exchangeTexts(text: string): readonly string[] | Promise<readonly string[]>;
   /**
-   * Create a communicator for the list in `partition` that contains this rank. The list is in group order. Collective
+   * Creates a communicator for the list in `partition` that contains this rank. The list is in group order. Collective
    * call: all ranks of this group must pass the same partition and name; otherwise all ranks throw, and the error names
    * the rank that differs.
    *

@@ -79,7 +79,8 @@ const checkDefinition = (definition: Partial<OperatorDefinition<never, readonly 
 };
 
 /**
- * Check that a parameter is plain data, and return a copy. Throws OperatorError if the parameter contains other values.
+ * Checks that a parameter is plain data, and returns a copy. Throws OperatorError if the parameter contains other
+ * values.
  */
 const plainParam = (op: string, path: string, value: unknown, outer: readonly unknown[] = []): ParamValue => {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
@@ -172,7 +173,7 @@ const completeDefinition = (definition: OperatorDefinition<Params, readonly unkn
 };
 
 /**
- * Define a custom operator: a function of tensors with a shape rule, a derivative, a cost and an f64 reference. Every
+ * Defines a custom operator: a function of tensors with a shape rule, a derivative, a cost and an f64 reference. Every
  * pass and backend treats it like a built-in operator. A backend runs the kernel registered for the operator
  * (`createCpuBackend({ kernels })`, `createWebGpuBackend({ kernels })`), or the composition if no kernel is registered.
  *
@@ -220,7 +221,7 @@ export const defineOperator = <const Results extends readonly unknown[], P exten
 const describe = (value: unknown): string => (value instanceof Tensor ? "a tensor" : String(value));
 
 /**
- * Restore the definitions of users' operators in a graph that was saved or posted as data.
+ * Restores the definitions of users' operators in a graph that was saved or posted as data.
  *
  * @param mesh Number of ranks along each mesh axis, as in `trace`; required by compositions that contain collectives.
  * `place`: mesh coordinates of the rank; required by compositions that call `meshCoordinate`.

@@ -2,7 +2,7 @@ import { excerpt } from "./excerpt.ts";
 import { formatSpec, type TensorSpec } from "./shape.ts";
 import { Printable } from "./printable.ts";
 
-/** Whether a value has a dtype and a shape, like arrays and specs. */
+/** Whether a value has a dtype and a shape, as arrays and specs have. */
 export const isSpec = (value: unknown): value is TensorSpec =>
   typeof value === "object" &&
   value !== null &&
@@ -21,7 +21,7 @@ export const isNumberList = (value: unknown): boolean => {
 };
 
 /**
- * Describe an unexpected value for an error message, in words that users understand.
+ * Describes an unexpected value for an error message, in words that users understand.
  *
  * @example describe(new Float32Array(3)); // "a Float32Array of 3 values"
  */

@@ -25,7 +25,7 @@ export const editDistance = (a: string, b: string): number => {
 const allowedEdits = (candidate: string): number => Math.max(1, Math.floor(candidate.length / 3));
 
 /**
- * Return the known word that the user probably meant: the word with the smallest edit distance, if the distance is at
+ * Returns the known word that the user probably meant: the word with the smallest edit distance, if the distance is at
  * most a third of that word's length, or 1. Undefined if no known word is that similar. Cost: bounded by `known`,
  * independent of the length of `word`.
  *

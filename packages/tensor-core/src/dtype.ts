@@ -94,7 +94,7 @@ const floatOf = (bits: number): number => {
 };
 
 /**
- * Round to the nearest bfloat16 (ties to even) and return its 16 bits. NaN stays NaN.
+ * Rounds to the nearest bfloat16 (ties to even) and returns its 16 bits. NaN stays NaN.
  *
  * @example
  * ```ts
@@ -108,7 +108,7 @@ export const toBf16Bits = (value: number): number => {
 };
 
 /**
- * Decode the bits of a bf16 to a number, exactly.
+ * Decodes the bits of a bf16 to a number, exactly.
  *
  * @example
  * ```ts
@@ -118,7 +118,7 @@ export const toBf16Bits = (value: number): number => {
 export const fromBf16Bits = (bits: number): number => floatOf((bits << 16) >>> 0);
 
 /**
- * Round to the nearest IEEE half (ties to even, subnormals kept) and return its 16 bits.
+ * Rounds to the nearest IEEE half (ties to even, subnormals kept) and returns its 16 bits.
  *
  * @example
  * ```ts
@@ -145,7 +145,7 @@ export const toF16Bits = (value: number): number => {
 };
 
 /**
- * Decode the bits of an IEEE half to a number, exactly.
+ * Decodes the bits of an IEEE half to a number, exactly.
  *
  * @example
  * ```ts
@@ -162,7 +162,7 @@ export const fromF16Bits = (bits: number): number => {
 };
 
 /**
- * Convert a real number to the nearest value that `dtype` can represent. Exception: `f32` keeps f64 precision, for the
+ * Converts a real number to the nearest value that `dtype` can represent. Exception: `f32` keeps f64 precision, for the
  * f64 reference.
  */
 export const roundToStorage = (value: number, dtype: DType): number => {

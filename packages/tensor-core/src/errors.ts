@@ -6,7 +6,7 @@ export type ErrorKind = "user" | "environment" | "invariant";
 
 /**
  * Base class of every error that Skein throws. `code` is stable and safe to match on. The message states the problem,
- * the actual and the expected value, the rule and the cure.
+ * the actual and the expected value, the rule and a suggested fix.
  */
 export class SkeinError extends Error {
   // Set explicitly in each class, because a minifier shortens class names and therefore `new.target.name`.
@@ -108,7 +108,7 @@ export class InvariantError extends SkeinError {
 const packageUrl: string = ((import.meta.url as string | undefined) ?? "").replace(/[^/]*$/, "");
 
 /**
- * Return the source location of the user's operator call: the first stack frame outside this package. Test files of
+ * Returns the source location of the user's operator call: the first stack frame outside this package. Test files of
  * this package count as user code.
  */
 export const callersLine = (): string | undefined => {

@@ -3,11 +3,11 @@ import { visibleLine } from "./visible-text.ts";
 /** Default maximum number of characters of a value in a message. */
 const defaultCharacters = 60;
 
-/** Format a text as a JSON string literal; also escapes characters that terminals interpret. */
+/** Formats a text as a JSON string literal; also escapes characters that terminals interpret. */
 const quote = (text: string): string => visibleLine(JSON.stringify(text));
 
 /**
- * Format a value of unknown origin for a message: as JSON on one line, shortened to at most `most` characters. The
+ * Formats a value of unknown origin for a message: as JSON on one line, shortened to at most `most` characters. The
  * value may have any size and depth, and may contain cycles.
  *
  * Cost: O(most), except for an object: all its keys are enumerated first.
@@ -45,7 +45,7 @@ export const excerpt = (value: unknown, most: number = defaultCharacters): strin
 };
 
 /**
- * Format a name of unknown origin for a message: like `excerpt`, but a name longer than `most` is cut in its middle,
+ * Formats a name of unknown origin for a message: like `excerpt`, but a name longer than `most` is cut in its middle,
  * because similar names, such as tensor names of a model, often differ only in their last characters.
  *
  * Cost: O(most).

@@ -63,7 +63,7 @@ const beginsWith = (head: Uint8Array, bytes: string, at = 0): boolean => {
   return true;
 };
 
-/** Convert bytes to text, one character per byte. */
+/** Converts bytes to text, one character per byte. */
 const textOf = (head: Uint8Array): string => String.fromCharCode(...head);
 
 const unpack = (program: string): string => `unpack it, for example with ${program}`;
@@ -186,17 +186,20 @@ const isWide = (head: Uint8Array): boolean => {
   return zeros.includes(0) && zeros.includes(even.length / 2);
 };
 
-/** Minimum number of ASCII bytes that identify text; raw numbers almost never begin with that many ASCII bytes. */
+/**
+ * Minimum number of examined bytes that identify a file as text if all of them are ASCII. Files of raw numbers almost
+ * never begin with that many ASCII bytes.
+ */
 const enoughCharacters = 64;
 /** Whether a byte is a printable ASCII character or white space. */
 const isAscii = (byte: number): boolean => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d);
 
 /**
- * Detect from the first bytes of a file that the file does not have the expected content.
+ * Detects from the first bytes of a file that the file does not have the expected content.
  *
  * @param head First `headBytes` bytes of the file, or the whole file if the file is shorter.
- * @returns A description of the actual content, with a cure. The text completes a sentence that begins with the file
- * name. Undefined if the file may have the expected content.
+ * @returns A description of the actual content, with a suggested fix. The text completes a sentence that begins with
+ * the file name. Undefined if the file may have the expected content.
  */
 export const foreignContent = (head: Uint8Array, holds: FileContent): string | undefined => {
   const { noun, takes = [], isText = false, isRaw = false }: Content = contents[holds];

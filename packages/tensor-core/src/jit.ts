@@ -52,7 +52,7 @@ export interface CompiledFunction<Args extends readonly unknown[], Result> {
   (...args: { [K in keyof Args]: ArrayTree<Args[K]> }): Promise<MapTree<Result, Tensor, DeviceArray>>;
   /** Number of cached executables, one per signature; at most `maxExecutables`. */
   readonly cacheSize: number;
-  /** Release the workspaces of all executables. */
+  /** Releases the workspaces of all executables. */
   release(): void;
 }
 
@@ -75,7 +75,7 @@ const releaseEntry = ({ executable }: CacheEntry): void => {
 };
 
 /**
- * Compile a plain function over trees of tensors for a backend. The function is traced once per input signature (tree
+ * Compiles a plain function over trees of tensors for a backend. The function is traced once per input signature (tree
  * structure, dtypes, shapes); later calls run the compiled graph. A signature is compiled again only after calls with
  * `maxExecutables` other signatures.
  *
@@ -199,7 +199,7 @@ export const jit = <Args extends readonly unknown[], Result>(
     return entry;
   };
 
-  /** Wait for the executable of a cache entry. Removes the entry if the ranks could not agree on an order. */
+  /** Waits for the executable of a cache entry. Removes the entry if the ranks could not agree on an order. */
   const awaitExecutable = async (entry: CacheEntry): Promise<Executable> => {
     try {
       return (entry.executable = await entry.executable);
@@ -222,7 +222,7 @@ export const jit = <Args extends readonly unknown[], Result>(
     return run(entry instanceof Promise ? await entry : entry, leaves);
   };
 
-  /** Compile a cache entry, and record a span that ends when all ranks have agreed on the order of collectives. */
+  /** Compiles a cache entry, and records a span that ends when all ranks have agreed on the order of collectives. */
   const compileAsSpan = (args: readonly unknown[], leaves: readonly TensorSpec[]): CacheEntry | Promise<CacheEntry> => {
     const { spanSink, name = fn.name } = options;
     if (spanSink === undefined) return compile(args);
@@ -270,7 +270,7 @@ export const jit = <Args extends readonly unknown[], Result>(
 };
 
 /**
- * Run a function once on host arrays and download the results, for interactive use.
+ * Runs a function once on host arrays and download the results, for interactive use.
  *
  * @example
  * ```ts

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NdArray, type NestedNumbers, SkeinError } from "./index.ts";
 
-/** Convert flat values to nested lists of the given shape. */
+/** Converts flat values to nested lists of the given shape. */
 const nest = (values: readonly number[], shape: readonly number[]): NestedNumbers => {
   if (shape.length === 0) return values[0]!;
   const [size, ...inner] = shape as [number, ...number[]];

@@ -38,8 +38,9 @@ export class NdArray extends Printable {
   }
 
   /**
+   * Creates an array whose elements are `data`, without a copy. For lists of numbers, use `NdArray.from`.
+   *
    * @throws ShapeError for an unknown dtype or an invalid shape; ArgumentError if `data` has the wrong type or length.
-   * For lists of numbers, use `NdArray.from`.
    */
   constructor(dtype: DType, shape: Shape, data: HostData) {
     super();
@@ -60,13 +61,13 @@ export class NdArray extends Printable {
     this.data = data;
   }
 
-  /** Return the elements as numbers; f16 and bf16 are decoded. Cost: one copy. */
+  /** Returns the elements as numbers; f16 and bf16 are decoded. Cost: one copy. */
   toNumbers(): number[] {
     const decode = this.dtype === "f16" ? fromF16Bits : this.dtype === "bf16" ? fromBf16Bits : undefined;
     return decode ? Array.from(this.data, decode) : Array.from(this.data);
   }
 
-  /** Return the element of a one-element array. */
+  /** Returns the element of a one-element array. */
   item(): number {
     if (this.data.length !== 1)
       throw new ArgumentError(
@@ -75,12 +76,12 @@ export class NdArray extends Printable {
     return this.toNumbers()[0]!;
   }
 
-  /** Return the bytes of `data` in memory order (little-endian), without a copy. */
+  /** Returns the bytes of `data` in memory order (little-endian), without a copy. */
   bytes(): Uint8Array {
     return new Uint8Array(this.data.buffer, this.data.byteOffset, this.data.byteLength);
   }
 
-  /** Format as `NdArray f32[2, 3] (1, 2, 3, 4, 5, 6)`, with at most `printedValues` values. */
+  /** Formats as `NdArray f32[2, 3] (1, 2, 3, 4, 5, 6)`, with at most `printedValues` values. */
   override toString(): string {
     const first = new NdArray(
       this.dtype,
@@ -106,7 +107,7 @@ export class NdArray extends Printable {
   }
 
   /**
-   * Create an array from a flat list of numbers, or from nested lists; each number is rounded to a value that `dtype`
+   * Creates an array from a flat list of numbers, or from nested lists; each number is rounded to a value that `dtype`
    * can represent.
    *
    * @param givenShape Shape of the array. Default: the shape of the lists.
@@ -145,7 +146,7 @@ export class NdArray extends Printable {
   }
 }
 
-/** Format a number with the 7 significant digits of an f32. */
+/** Formats a number with the 7 significant digits of an f32. */
 const shortNumber = (value: number): string => String(Number(value.toPrecision(7)));
 
 const allocate = (bytes: number, shape: Shape): ArrayBuffer => {

@@ -25,7 +25,7 @@ const refuseElement = (op: string, value: unknown, index: readonly number[]): ne
 };
 
 /**
- * Return the numbers of nested lists in row-major order, and the shape of the lists. A flat list is not copied.
+ * Returns the numbers of nested lists in row-major order, and the shape of the lists. A flat list is not copied.
  *
  * @param op Name of the calling function, for messages.
  * @throws ArgumentError for lists of different length or depth, and for elements that are not numbers. Cost: one check

@@ -9,7 +9,7 @@ import { excerpt } from "./excerpt.ts";
 export type OptionNames<Options> = { readonly [name in keyof Required<Options>]: true };
 
 /**
- * Check and return the options of a call. Detects two mistakes that JavaScript accepts silently: a value in place of
+ * Checks and returns the options of a call. Detects two mistakes that JavaScript accepts silently: a value in place of
  * the options object, such as the number in `sum(x, 1)`, and unknown option names.
  *
  * @param call Text of the call without options, such as `"gather(x, indices)"`, for the message.
@@ -44,7 +44,7 @@ export const checkOptions = <Options extends object>(
   return options;
 };
 
-/** Range of valid values of a numeric option: from `from`, and less than `below` if given. */
+/** Valid range of a numeric option: at least `from`, and less than `below` if given. */
 export interface NumberRange {
   readonly from: number;
   readonly below?: number;
@@ -52,7 +52,7 @@ export interface NumberRange {
   readonly usual: number;
 }
 
-/** Check a numeric option. @throws ArgumentError unless the value is a finite number in the range. */
+/** Checks a numeric option. @throws ArgumentError unless the value is a finite number in the range. */
 export const checkNumber = (fn: string, name: string, value: number, { from, below, usual }: NumberRange): void => {
   if (typeof value === "number" && Number.isFinite(value) && value >= from && (below === undefined || value < below))
     return;

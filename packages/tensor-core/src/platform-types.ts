@@ -2,12 +2,14 @@
 // not define `WebAssembly`, and a reference to it in our declarations would be an error. With `lib: dom`, the types
 // below are identical to the platform types.
 
-/** Type `WebAssembly.Memory`, if the compiler settings define it. */
+/**
+ * Type `WebAssembly.Memory` if the compiler settings define it; otherwise, an interface with the members that are used.
+ */
 export type WasmMemory = typeof globalThis extends { WebAssembly: { Memory: { prototype: infer Memory } } }
   ? Memory
   : { readonly buffer: ArrayBufferLike; grow(delta: number): number };
 
-/** Type `WebAssembly.Module`, if the compiler settings define it. Opaque. */
+/** Type `WebAssembly.Module` if the compiler settings define it; otherwise, an opaque object type. */
 export type WasmModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer Module } } }
   ? Module
   : object;

@@ -20,12 +20,12 @@ export abstract class Printable implements TensorSpec {
   abstract readonly shape: Shape;
   protected abstract readonly kind: keyof typeof cures;
 
-  /** Format as class name and spec: `Tensor f32[2, 3]`. */
+  /** Formats as class name and spec: `Tensor f32[2, 3]`. */
   toString(): string {
     return `${this.kind} ${formatSpec(this)}`;
   }
 
-  /** Return the object that `JSON.stringify` writes. */
+  /** Returns the object that `JSON.stringify` writes. */
   toJSON(): object {
     return { dtype: this.dtype, shape: this.shape };
   }
@@ -40,7 +40,7 @@ export abstract class Printable implements TensorSpec {
     });
   }
 
-  /** Convert to a primitive: `${x}` returns `toString()`. @throws ArgumentError in arithmetic and comparisons. */
+  /** Converts to a primitive: `${x}` returns `toString()`. @throws ArgumentError in arithmetic and comparisons. */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === "string") return this.toString();
     throw new ArgumentError(
@@ -54,7 +54,7 @@ abstract class PrintableOnDevice extends Printable {
     return "DeviceArray";
   }
 
-  /** Free the memory of the value. */
+  /** Frees the memory of the value. */
   protected abstract dispose(): void;
 
   static {

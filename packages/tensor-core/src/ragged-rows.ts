@@ -1,10 +1,10 @@
 import { ArgumentError } from "./errors.ts";
 
-/** Decode i32 row counts. Returns a copy, so that the counts cannot change between check and use. */
+/** Decodes i32 row counts. Returns a copy, so that the counts cannot change between check and use. */
 export const readRowCounts = (bytes: Uint8Array): number[] => [...new Int32Array(new Uint8Array(bytes).buffer)];
 
 /**
- * Check the row counts of a rank's send request.
+ * Checks the row counts of a rank's send request.
  *
  * @param counts Number of rows to send: one count per peer, or a single count for all peers.
  * @throws ArgumentError if a count is negative or above `capacity`. The message contains the rank, the count and the

@@ -63,7 +63,7 @@ describe("streams on the device", () => {
   });
 });
 
-/** Compute the mean and variance of a sample. */
+/** Computes the mean and variance of a sample. */
 const moments = (values: readonly number[]): [mean: number, variance: number] => {
   const mean = values.reduce((total, value) => total + value, 0) / values.length;
   return [mean, values.reduce((total, value) => total + (value - mean) ** 2, 0) / values.length];

@@ -29,14 +29,14 @@ export const threefry2x32 = (key: ArrayLike<number>, counter: ArrayLike<number>)
 };
 
 /**
- * Return element `index` of the u32 random stream of `key`: word `index mod 2` of the block with counter `(⌊index/2⌋,
- * 0)`.
+ * Returns element `index` of the u32 random stream of `key`: word `index mod 2` of the block with counter
+ * `(⌊index/2⌋, 0)`.
  */
 export const threefryWord = (key: ArrayLike<number>, index: number): number =>
   threefry2x32(key, [Math.floor(index / 2), 0])[index % 2]!;
 
 /**
- * Create a key (u32[2]) from a seed, to pass into traced functions.
+ * Creates a key (u32[2]) from a seed, to pass into traced functions.
  *
  * @param seed Integer, 0 ≤ seed < 2⁵³.
  * @example
@@ -51,11 +51,11 @@ export const randomKey = (seed: number): NdArray => {
   return NdArray.from([seed % 2 ** 32, Math.floor(seed / 2 ** 32)], [2], "u32");
 };
 
-/** Derive a new key from `key` and `data` on the host. Equals the traced function `foldIn`. */
+/** Derives a new key from `key` and `data` on the host. Equals the traced function `foldIn`. */
 export const foldInKey = (key: ArrayLike<number>, data: number): [number, number] => threefry2x32(key, [data >>> 0, 1]);
 
 /**
- * Return a random permutation of 0 … count − 1, determined by `key`. All permutations are equally likely, up to a
+ * Returns a random permutation of 0 … count − 1, determined by `key`. All permutations are equally likely, up to a
  * relative bias of count / 2³² per draw.
  *
  * @param key Two 32-bit words, such as `randomKey(seed).data`.

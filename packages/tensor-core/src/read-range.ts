@@ -7,7 +7,7 @@ export interface RangeSource {
 export const maxBytesPerCall: number = 2 ** 30;
 
 /**
- * Read a range of a file without blocking the thread.
+ * Reads a range of a file without blocking the thread.
  *
  * @returns Bytes `begin` to `end` − 1 in a new buffer; fewer if the file ends before `end`. Cost: one read call per
  * GiB; more calls if the system returns fewer bytes than requested.

@@ -20,20 +20,20 @@ interface FileSystem<Facts extends Stats = Stats> {
 interface FileRules {
   /** Kind of content that the file must have. */
   readonly holds: FileContent;
-  /** Cure if the file cannot be read; appended to the error message. */
+  /** Suggested fix if the file cannot be read; appended to the error message. */
   readonly cure: string;
   /** Creates the error to throw. */
   readonly fault: (message: string, options?: ErrorOptions) => Error;
 }
 
-/** Open regular file. */
+/** Regular file that is open for reading. */
 interface RegularFile {
   /** File descriptor. */
   readonly file: number;
   readonly sizeBytes: number;
 }
 
-/** Read from `position` until `target` is full or the file ends. @returns Number of bytes read. */
+/** Reads from `position` until `target` is full or the file ends. @returns Number of bytes read. */
 const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: number): number => {
   let filled = 0;
   while (filled < target.length) {
@@ -46,7 +46,7 @@ const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: nu
 };
 
 /**
- * Open a file of unknown origin if it is a regular file. Other kinds are rejected: reading a device may never end, and
+ * Opens a file of unknown origin if it is a regular file. Other kinds are rejected: reading a device may never end, and
  * reading a pipe may block forever.
  *
  * @param followsLinks Whether the last path component may be a symbolic link. Default: true.
@@ -73,7 +73,7 @@ export const openIfRegular = <Facts extends Stats>(
 };
 
 /**
- * Open a file as `openIfRegular` does. Also rejects a file that begins with the signature of another format.
+ * Opens a file as `openIfRegular` does. Also rejects a file that begins with the signature of another format.
  *
  * @throws the error that `rules.fault` creates.
  */
@@ -103,7 +103,7 @@ export const openCheckedFile = (fs: FileSystem, path: string, { holds, cure, fau
 const maxTextBytes = 2 ** 29 - 24;
 
 /**
- * Read a whole UTF-8 file, opened with `openCheckedFile`, and remove the byte order mark.
+ * Reads a whole UTF-8 file, opened with `openCheckedFile`, and removes the byte order mark.
  *
  * @throws the error that `rules.fault` creates; for invalid UTF-8, the message contains the offset of the first invalid
  * byte.

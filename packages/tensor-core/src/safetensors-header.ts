@@ -2,8 +2,8 @@ import { SkeinError } from "./errors.ts";
 import { excerpt, excerptName } from "./excerpt.ts";
 
 /**
- * The bytes are not a valid safetensors file. The message states the problem, the rule of the format and the cure. The
- * message length is bounded.
+ * The bytes are not a valid safetensors file. The message states the problem, the rule of the format and a suggested
+ * fix. The message length is bounded.
  */
 export class SafetensorsError extends SkeinError {
   override name = "SafetensorsError";
@@ -59,7 +59,7 @@ class HeaderReader {
     }
   }
 
-  /** Consume the next character if it equals `character`. Returns whether a character was consumed. */
+  /** Consumes the next character if it equals `character`. Returns whether a character was consumed. */
   takes(character: string): boolean {
     this.skipSpace();
     if (this.text[this.position] !== character) return false;
@@ -86,7 +86,7 @@ class HeaderReader {
     return this.fault(`${what}, a string with an end`);
   }
 
-  /** Parse a non-negative integer that a double represents exactly. */
+  /** Parses a non-negative integer that a double represents exactly. */
   integer(what: string): number {
     this.skipSpace();
     let value = 0;
@@ -115,7 +115,7 @@ class HeaderReader {
   }
 
   /**
-   * Parse an object. `member` is called with each key, and must consume the value of the key.
+   * Parses an object. `member` is called with each key, and must consume the value of the key.
    *
    * @throws SafetensorsError for invalid syntax or a duplicate key.
    */
@@ -134,7 +134,7 @@ class HeaderReader {
     if (!this.takes("}")) this.fault(`, or } after a member of ${what}`);
   }
 
-  /** Throw if anything except white space remains. */
+  /** Throws if anything except white space remains. */
   end(): void {
     this.skipSpace();
     if (this.position < this.text.length) this.fault("spaces only, after the header's }");
@@ -164,7 +164,7 @@ const readTensor = (reader: HeaderReader, name: string): DescribedTensor => {
 };
 
 /**
- * Parse the JSON of a header. Accepts only the fixed structure of a safetensors header, so the depth is bounded.
+ * Parses the JSON of a header. Accepts only the fixed structure of a safetensors header, so the depth is bounded.
  * Detects duplicate keys, and stops at the first error.
  *
  * Cost: one pass over the text; memory proportional to its length.

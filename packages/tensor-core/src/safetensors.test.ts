@@ -118,7 +118,7 @@ describe("safetensors", () => {
     expect(readSafetensorsEntry(entry, bytes.slice(entry.begin, entry.end)).toNumbers()).toEqual([4, 5]);
   });
 
-  /** Read untrusted bytes. Expects either a result not larger than the input, or a single error of bounded length. */
+  /** Reads untrusted bytes. Expects either a result not larger than the input, or a single error of bounded length. */
   const survive = (bytes: Uint8Array): "read" | "refused" => {
     try {
       const { tensors } = readSafetensors(bytes);

@@ -55,7 +55,7 @@ const prefixBytes = 8;
 const maxDims = 64;
 
 /**
- * Return the rule that a shape violates, or undefined for a valid shape. The number of dimensions is limited, and the
+ * Returns the rule that a shape violates, or undefined for a valid shape. The number of dimensions is limited, and the
  * product of the nonzero sizes must be addressable: even if a size is zero, readers may compute partial products of the
  * other sizes.
  */
@@ -99,7 +99,7 @@ const ownDTypes = namesOf<DType>(dtypes);
 const storedDTypes = namesOf(Object.keys(nameOfDType) as StoredDType[]);
 
 /**
- * Compute the layout of a file without its data, so that a writer can stream the tensors after the header.
+ * Computes the layout of a file without its data, so that a writer can stream the tensors after the header.
  *
  * The layout depends only on names and specs. Tensors are sorted by decreasing element size (so that each tensor is
  * aligned to its element size), then by name in code-unit order. Metadata keys are sorted. The header is padded with
@@ -162,8 +162,8 @@ const bytesOf = (name: string, tensor: NdArray | StoredTensor, expected: number)
 };
 
 /**
- * Encode tensors as the bytes of one file. Element types that `NdArray` does not support are allowed. Equal tensors and
- * metadata give equal bytes.
+ * Encodes tensors as the bytes of one file. Element types that `NdArray` does not support are allowed. Equal tensors
+ * and metadata give equal bytes.
  *
  * Cost: one copy of the data. To avoid holding the data in memory twice, write the parts of `layoutSafetensors`.
  * @throws ArgumentError in the same cases as `layoutSafetensors`, and if the number of bytes of a tensor does not match
@@ -187,7 +187,7 @@ export const writeSafetensors = (
 };
 
 /**
- * Return the byte offset of the tensor data, computed from the first 8 bytes of a file. The bytes before this offset
+ * Returns the byte offset of the tensor data, computed from the first 8 bytes of a file. The bytes before this offset
  * are the input of `readSafetensorsHeader`.
  *
  * @param fileBytes Size of the whole file in bytes, against which the offset is checked. Default: no check.
@@ -241,7 +241,7 @@ const checkEntry = <D extends StoredDType>(
 };
 
 /**
- * Read and check the header of a file whose tensors all have element types of `DType`. For other files, use
+ * Reads and checks the header of a file whose tensors all have element types of `DType`. For other files, use
  * `readStoredHeader`.
  *
  * @param start First bytes of the file, at least `safetensorsDataBegin(start)`.
@@ -286,7 +286,7 @@ const readHeader = <D extends StoredDType>(
 };
 
 /**
- * Create the array of a header entry from a copy of `bytes`, which are bytes `entry.begin` to `entry.end` in the file.
+ * Creates the array of a header entry from a copy of `bytes`, which are bytes `entry.begin` to `entry.end` in the file.
  * @throws SafetensorsError if the byte count differs, or a bool is neither 0 nor 1.
  */
 export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array): NdArray => {
@@ -314,7 +314,7 @@ const isOwn = (entry: SafetensorsEntry<StoredSpec>): entry is SafetensorsEntry =
   ownDTypes.has(nameOfDType[entry.dtype]);
 
 /**
- * Read a whole file (little-endian hosts, as all JavaScript hosts are today).
+ * Reads a whole file (little-endian hosts, as all JavaScript hosts are today).
  *
  * @returns Tensors by name, and the metadata. Tensors whose element types `NdArray` does not support are in `foreign`,
  * as bytes.

@@ -12,7 +12,7 @@ export interface TensorSpec {
 }
 
 /**
- * Return the number of elements of a shape; 1 for `[]`.
+ * Returns the number of elements of a shape; 1 for `[]`.
  *
  * @example
  * ```ts
@@ -22,7 +22,7 @@ export interface TensorSpec {
 export const elementCount = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
 /**
- * Return the number of bytes of a dense tensor.
+ * Returns the number of bytes of a dense tensor.
  *
  * @example
  * ```ts
@@ -46,7 +46,7 @@ export const sameShape = (a: Shape, b: Shape): boolean =>
 export const sameSpec = (a: TensorSpec, b: TensorSpec): boolean => a.dtype === b.dtype && sameShape(a.shape, b.shape);
 
 /**
- * Format a shape for errors and printed graphs: `[2, 3]`.
+ * Formats a shape for errors and printed graphs: `[2, 3]`.
  *
  * @example
  * ```ts
@@ -56,7 +56,7 @@ export const sameSpec = (a: TensorSpec, b: TensorSpec): boolean => a.dtype === b
 export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
 /**
- * Format a spec: `f32[64, 10]`.
+ * Formats a spec: `f32[64, 10]`.
  *
  * @example
  * ```ts
@@ -65,7 +65,7 @@ export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
  */
 export const formatSpec = (spec: TensorSpec): string => `${spec.dtype}${formatShape(spec.shape)}`;
 
-/** Check a shape. @throws ShapeError unless all sizes are non-negative integers. */
+/** Checks a shape. @throws ShapeError unless all sizes are non-negative integers. */
 export const requireShape = (op: string, shape: Shape): void => {
   if (!Array.isArray(shape))
     throw new ShapeError(op, `got ${excerpt(shape)} instead of a shape; write a list of sizes, such as [2, 3]`);
@@ -77,14 +77,14 @@ export const requireShape = (op: string, shape: Shape): void => {
       );
 };
 
-/** Check a dtype. @throws ShapeError for an unknown dtype. */
+/** Checks a dtype. @throws ShapeError for an unknown dtype. */
 export const requireDType = (op: string, dtype: DType): void => {
   if (!dtypes.includes(dtype))
     throw new ShapeError(op, `there is no dtype ${excerpt(dtype)}; use one of ${dtypes.join(", ")}`);
 };
 
 /**
- * Compute the row-major strides of a shape, in elements.
+ * Computes the row-major strides of a shape, in elements.
  *
  * @example
  * ```ts
@@ -97,7 +97,7 @@ export const rowMajorStrides = (shape: Shape): number[] => {
   return strides;
 };
 
-/** Resolve a dimension number to 0 ≤ dim < rank. Negative numbers count from the end; -1 is the last dimension. */
+/** Resolves a dimension number to 0 ≤ dim < rank. Negative numbers count from the end; -1 is the last dimension. */
 export const resolveDim = (dim: number, rank: number, op: string): number => {
   const resolved = dim < 0 ? dim + rank : dim;
   if (!Number.isInteger(dim) || resolved < 0 || resolved >= rank) {
@@ -109,7 +109,7 @@ export const resolveDim = (dim: number, rank: number, op: string): number => {
   return resolved;
 };
 
-/** Resolve, check and sort dimension numbers. If `dims` is absent, returns all dimensions. */
+/** Resolves, checks and sorts dimension numbers. If `dims` is absent, returns all dimensions. */
 export const resolveDims = (dims: number | readonly number[] | undefined, rank: number, op: string): number[] => {
   if (dims === undefined) return Array.from({ length: rank }, (_, dim) => dim);
   if (typeof dims !== "number" && !Array.isArray(dims))
@@ -124,7 +124,7 @@ export const resolveDims = (dims: number | readonly number[] | undefined, rank: 
   return resolved;
 };
 
-/** Return the broadcast shape of two operands (NumPy rule: aligned at the last dimension; sizes are equal or 1). */
+/** Returns the broadcast shape of two operands (NumPy rule: aligned at the last dimension; sizes are equal or 1). */
 export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, dim) => {
@@ -141,7 +141,7 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
 };
 
 /**
- * Check that `dtype` can represent a number. @throws ShapeError for an integer dtype that cannot, because the
+ * Checks that `dtype` can represent a number. @throws ShapeError for an integer dtype that cannot, because the
  * conversion would silently change the number. Floats are rounded.
  */
 export const requireNumberOf = (op: string, value: number, dtype: DType): void => {

@@ -16,7 +16,7 @@ interface Tree {
 const tree = { b: [4, 2], w: [3, 0, 1, 2, -5, 1, 0.5, -1] };
 
 /**
- * Run a function on each rank of the mesh "expert" × "tensor" ("tensor" innermost), with `w` [4, 2] replicated on all
+ * Runs a function on each rank of the mesh "expert" × "tensor" ("tensor" innermost), with `w` [4, 2] replicated on all
  * ranks.
  */
 const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): number[][] => {
@@ -40,7 +40,7 @@ const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): nu
   ).map(([result]) => [...result!.data]);
 };
 
-/** Return this rank's shard of `w` [4, 2]. */
+/** Returns this rank's shard of `w` [4, 2]. */
 const ownRows = (w: Tensor): Tensor => {
   const each = 4 / axisSize("expert");
   const first = each * meshCoordinate("expert");

@@ -13,5 +13,5 @@ export type Sharding = (path: string) => readonly Shard[];
 /** Sharding that replicates all tensors on all ranks. */
 export const unsharded: Sharding = () => [];
 
-/** Return the mesh axes along which a tensor is sharded. */
+/** Returns the mesh axes along which a tensor is sharded. */
 export const shardAxes = (shards: readonly Shard[]): readonly string[] => shards.map(({ axis }) => axis);

@@ -6,7 +6,7 @@ import { jit } from "./jit.ts";
 import { NdArray } from "./nd-array.ts";
 import { spanned, SpanRecorder } from "./span-sink.ts";
 
-/** Create a span sink whose clock advances by one second at each reading. */
+/** Creates a span sink whose clock advances by one second at each reading. */
 const ticking = (): SpanRecorder => {
   let milliseconds = 0;
   return new SpanRecorder(() => (milliseconds += 1000), 0);

@@ -124,8 +124,8 @@ export class SpanRecorder implements SpanSink {
 }
 
 /**
- * Run `work` and record a span of its duration. If `work` returns a promise, the span ends when the promise settles. If
- * the sink is absent or not recording, only runs `work`.
+ * Runs `work` and records a span of its duration. If `work` returns a promise, the span ends when the promise settles.
+ * If the sink is absent or not recording, only runs `work`.
  *
  * @example
  * ```ts

@@ -1,6 +1,7 @@
 /**
- * Compute the error function with an error of about 1e-15, by the series `erf x = 2/√π · e^(-x²) Σ 2ⁿ x^(2n+1) /
- * (2n+1)!!`, in which all terms have the same sign. Source: Abramowitz and Stegun 7.1.6.
+ * Computes the error function with an error of about 1e-15, by the series
+ * `erf x = 2/√π · e^(-x²) Σ 2ⁿ x^(2n+1) / (2n+1)!!`, in which all terms have the same sign. Source: Abramowitz and
+ * Stegun 7.1.6.
  */
 export const erfOf = (x: number): number => {
   if (Math.abs(x) > 6) return Math.sign(x);

@@ -56,8 +56,8 @@ export const storedBytesPerElement: Readonly<Record<StoredDType, number>> = {
 };
 
 /**
- * Return the number of bytes of a tensor in a file. The result is fractional if elements do not fill the last byte; the
- * format does not allow such tensors.
+ * Returns the number of bytes of a tensor in a file. The result is fractional if elements do not fill the last byte;
+ * the format does not allow such tensors.
  */
 export const storedByteLength = ({ dtype, shape }: StoredSpec): number =>
   elementCount(shape) * storedBytesPerElement[dtype];

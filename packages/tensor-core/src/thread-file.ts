@@ -4,7 +4,7 @@ import { SkeinError } from "./errors.ts";
 export class ThreadFileError extends SkeinError {
   override name = "ThreadFileError";
 
-  /** Expected path of the file; undefined if a bundle cannot determine its own location. */
+  /** Expected path of the file. Undefined if the code runs in a bundle that cannot determine its own location. */
   readonly file: string | undefined;
 
   constructor(file: string | undefined, packageName: string) {
@@ -22,14 +22,14 @@ export class ThreadFileError extends SkeinError {
 }
 
 /**
- * Return the URL of a worker thread's source file, after checking that the file exists. Bundlers move the code that
+ * Returns the URL of a worker thread's source file, after checking that the file exists. Bundlers move the code that
  * starts the thread, but do not copy the file. Without this check, the thread would exit without a useful message.
  *
  * @param locate Returns the URL of the file, relative to `import.meta.url`. Our package build searches the source for
  * such `new URL` calls and rewrites them.
  * @param packageName Name of the package that contains the file.
  * @param exists Node's `existsSync`; an argument, because this package does not import Node.
- * @throws ThreadFileError with the path and the cure.
+ * @throws ThreadFileError with the path and a suggested fix.
  */
 export const threadFile = (locate: () => URL, packageName: string, exists: (file: URL) => boolean): URL => {
   let file: URL;
@@ -44,7 +44,7 @@ export const threadFile = (locate: () => URL, packageName: string, exists: (file
 };
 
 /**
- * Return Node options for a worker thread: no options if `execArgv` contains `--input-type`; otherwise, the thread
+ * Returns Node options for a worker thread: no options if `execArgv` contains `--input-type`; otherwise, the thread
  * inherits all options. `--input-type` states the language of a program from standard input or `--eval`, and Node
  * rejects the flag for a file.
  */

@@ -31,8 +31,8 @@ const isLeaf = (value: unknown): boolean =>
   (!Array.isArray(value) && (!isPlainObject(value) || ("dtype" in value && "shape" in value)));
 
 /**
- * Return the leaves of a tree in a fixed order (record keys sorted), and the tree structure, from which `unflattenTree`
- * rebuilds the tree.
+ * Returns the leaves of a tree in a fixed order (record keys sorted), and the tree structure, from which
+ * `unflattenTree` rebuilds the tree.
  *
  * @example
  * ```ts
@@ -60,7 +60,7 @@ export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: T
 };
 
 /**
- * Return the leaves of a tree with the expected structure, in flattening order; `undefined` if the structure differs.
+ * Returns the leaves of a tree with the expected structure, in flattening order; `undefined` if the structure differs.
  * Allocates only the returned list, so the call is cheap enough for every step.
  */
 export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf[] | undefined => {
@@ -88,7 +88,7 @@ export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf
 };
 
 /**
- * Build the tree with the given structure and leaves: the inverse of `flattenTree`.
+ * Builds the tree with the given structure and leaves: the inverse of `flattenTree`.
  *
  * @throws ArgumentError if the number of leaves does not match the structure.
  * @example
@@ -111,7 +111,7 @@ export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unkn
 };
 
 /**
- * Return the path of each leaf, such as `blocks.0.attention.query`, in flattening order.
+ * Returns the path of each leaf, such as `blocks.0.attention.query`, in flattening order.
  *
  * @example
  * ```ts
@@ -129,14 +129,14 @@ export const leafPaths = (tree: unknown): string[] => {
   return paths;
 };
 
-/** Return a map from path to leaf, in flattening order. */
+/** Returns a map from path to leaf, in flattening order. */
 export const leavesByPath = <Leaf>(tree: unknown): Map<string, Leaf> => {
   const { leaves } = flattenTree<Leaf>(tree);
   return new Map(leafPaths(tree).map((path, i) => [path, leaves[i]!]));
 };
 
 /**
- * Apply `fn` to each leaf of a tree. Returns a tree of the results.
+ * Applies `fn` to each leaf of a tree. Returns a tree of the results.
  *
  * @example
  * ```ts
@@ -153,7 +153,7 @@ export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => 
 };
 
 /**
- * Apply `fn` to the leaves of several trees with the same structure; the result has the structure of the first tree.
+ * Applies `fn` to the leaves of several trees with the same structure; the result has the structure of the first tree.
  *
  * @example
  * ```ts

@@ -13,7 +13,7 @@ const continuationsOf = (lead: number): number =>
   lead < 0x80 ? 0 : lead < 0xc2 ? -1 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : -1;
 
 /**
- * Return the index of the first invalid byte of UTF-8 text; for an incomplete or invalid character, the index of the
+ * Returns the index of the first invalid byte of UTF-8 text; for an incomplete or invalid character, the index of the
  * character's lead byte. Undefined if the text is valid.
  *
  * Source: The Unicode Standard, table 3-7, well-formed UTF-8 byte sequences.

@@ -10,8 +10,8 @@ const escapeCharacter = (character: string): string => {
 };
 
 /**
- * Convert text of unknown origin to one line that is safe to print on a terminal: characters that a terminal interprets
- * are escaped as in JSON strings. JSON text keeps its meaning.
+ * Converts text of unknown origin to one line that is safe to print on a terminal: characters that a terminal
+ * interprets are escaped as in JSON strings. JSON text keeps its meaning.
  *
  * @example
  * visibleLine("a\u001b[2J\n"); // a\u001b[2J\n, in letters
@@ -20,7 +20,7 @@ export const visibleLine = (text: string): string => text.replaceAll(controlChar
 
 /**
  * Number of characters that `boundedLine` keeps from the beginning of a message and from its end. The end of a message
- * contains the cure.
+ * contains the suggested fix.
  */
 const [firstCharacters, lastCharacters] = [2500, 1000];
 

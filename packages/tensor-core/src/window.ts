@@ -21,7 +21,7 @@ export type Sliding = {
   readonly dilation: Pair;
 };
 
-/** Convert one number to a pair for both directions, and check that both numbers are integers of at least `least`. */
+/** Converts one number to a pair for both directions, and checks that both numbers are integers of at least `least`. */
 export const resolvePair = (value: number | Pair, name: string, op: string, least = 1): Pair => {
   if (typeof value !== "number" && !(Array.isArray(value) && value.length === 2))
     throw new ArgumentError(
@@ -37,7 +37,7 @@ export const resolvePair = (value: number | Pair, name: string, op: string, leas
 };
 
 /**
- * Resolve a padding option to the number of elements per side. `"same"` gives ⌈size / stride⌉ output positions. If the
+ * Resolves a padding option to the number of elements per side. `"same"` gives ⌈size / stride⌉ output positions. If the
  * total padding is odd, the larger half is at the bottom or right (as in TensorFlow and XLA).
  */
 export const resolvePadding = (
@@ -73,7 +73,7 @@ export const resolvePadding = (
 };
 
 /**
- * Compute the number of window positions along each direction: ⌊(size + padding − reach) / stride⌋ + 1. Throws if the
+ * Computes the number of window positions along each direction: ⌊(size + padding − reach) / stride⌋ + 1. Throws if the
  * window is larger than the padded image.
  */
 export const slidingPositions = (

@@ -19,7 +19,7 @@ export type Loss = (params: Record<string, Tensor>, ...rest: readonly Tensor[]) 
 /** Results of a training step: loss, further results and gradients, in the order of leaves. */
 export type StepResult = readonly Tensor[];
 
-/** Create a function that runs the forward passes of all stages, then the backward passes in reverse order. */
+/** Creates a function that runs the forward passes of all stages, then the backward passes in reverse order. */
 export const throughStages =
   ({ stages }: CutStep) =>
   (params: Record<string, Tensor>, ...rest: readonly Tensor[]): StepResult => {
@@ -50,7 +50,7 @@ export const throughStages =
     return [loss, ...aux, ...gradients];
   };
 
-/** Create a function that runs the whole step without cuts. */
+/** Creates a function that runs the whole step without cuts. */
 export const whole =
   (loss: Loss, cuts: readonly string[] = []) =>
   (params: Record<string, Tensor>, ...rest: readonly Tensor[]): StepResult => {
@@ -58,7 +58,7 @@ export const whole =
     return [value, ...aux, ...flattenTree<Tensor>(grads).leaves, ...cuts.map((name) => taps[name]!.cotangent)];
   };
 
-/** Run a step on the reference backend, and return the elements of each result. */
+/** Runs a step on the reference backend, and returns the elements of each result. */
 export const run = async (
   step: (params: Record<string, Tensor>, ...rest: readonly Tensor[]) => StepResult,
   args: readonly [Record<string, NdArray>, ...NdArray[]],

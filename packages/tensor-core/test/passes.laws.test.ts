@@ -87,7 +87,7 @@ const madeAnew: ReadonlySet<string> = new Set([
   "reshape",
 ]);
 
-/** Return the operators whose parameters do not have the test mark, including operators inside fused nodes. */
+/** Returns the operators whose parameters do not have the test mark, including operators inside fused nodes. */
 const unmarked = ({ op, params }: Pick<Node, "op" | "params">): string[] => [
   ...(params["mark"] === "kept" || madeAnew.has(op) ? [] : [op]),
   ...(op === "fused" ? (params as unknown as FusedParams).instructions.flatMap(unmarked) : []),

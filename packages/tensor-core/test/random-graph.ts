@@ -81,7 +81,7 @@ const shapes: readonly (readonly number[])[] = [
   [128],
 ];
 
-/** Generate recipes of graphs with at most `maxSteps` steps over small f32 and i32 tensors. */
+/** Generates recipes of graphs with at most `maxSteps` steps over small f32 and i32 tensors. */
 export const graphRecipe = (maxSteps = 30): fc.Arbitrary<GraphRecipe> =>
   fc.record({
     inputs: fc.array(
@@ -101,7 +101,7 @@ export const graphRecipe = (maxSteps = 30): fc.Arbitrary<GraphRecipe> =>
 // Constants. Small dyadic numbers, so that constant folding in any order is exact in f64.
 const numbers = [0, 1, 2, -1, 0.5, 3];
 
-/** Convert `x` to the given shape by slicing or repetition, so that two operands match. */
+/** Converts `x` to the given shape by slicing or repetition, so that two operands match. */
 const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
   const count = elementCount(shape);
   const flat = reshape(x, [elementCount(x.shape)]);
@@ -118,13 +118,13 @@ const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
 };
 
 /**
- * Return a vector without its last 1 to 3 elements. After sizes are rounded up, the result needs as much memory as the
+ * Returns a vector without its last 1 to 3 elements. After sizes are rounded up, the result needs as much memory as the
  * vector.
  */
 const prefix = (x: Tensor, k: number): Tensor =>
   x.shape[0]! > 1 ? slice(x, [0], [x.shape[0]! - 1 - (k % Math.min(3, x.shape[0]! - 1))]) : x;
 
-/** Return one of the constants; an integer if `a` has an integer dtype. */
+/** Returns one of the constants; an integer if `a` has an integer dtype. */
 const numberFor = (a: Tensor, k: number): number => {
   const number = numbers[k % numbers.length]!;
   return a.dtype === "f32" ? number : Math.trunc(number);
@@ -248,7 +248,7 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a, b) => exchanged([asF32(a), matched(asF32(a), b)]),
 ];
 
-/** Trace the graph of a recipe for `worldSize` ranks along "data". */
+/** Traces the graph of a recipe for `worldSize` ranks along "data". */
 export const buildGraph = (recipe: GraphRecipe): Graph =>
   trace(
     (...inputs: Tensor[]) => {
@@ -267,7 +267,7 @@ export const buildGraph = (recipe: GraphRecipe): Graph =>
     { mesh: { data: worldSize } },
   ).graph;
 
-/** Create small inputs that differ between ranks; multiples of 1/4, so that sums are exact. */
+/** Creates small inputs that differ between ranks; multiples of 1/4, so that sums are exact. */
 export const inputsFor = (graph: Graph): ReferenceArray[][] =>
   Array.from({ length: worldSize }, (_, rank) =>
     graph.inputs.map((id, index) => {

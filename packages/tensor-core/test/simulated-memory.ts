@@ -63,25 +63,25 @@ class Memory {
     };
   }
 
-  /** Write a result, and overwrite the rest of the last vector, as a kernel does. */
+  /** Writes a result, and overwrites the rest of the last vector, as a kernel does. */
   write(place: Place, spec: TensorSpec, data: Float64Array): void {
     data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
     this.poisonTail(place, spec);
   }
 
-  /** Write a part of a result, without overwriting the bytes after the part, which belong to other parts. */
+  /** Writes a part of a result, without overwriting the bytes after the part, which belong to other parts. */
   writePart(place: Place, spec: TensorSpec, data: Float64Array): void {
     data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
   }
 
-  /** Mark the bytes between a result and the end of its last vector as invalid. */
+  /** Marks the bytes between a result and the end of its last vector as invalid. */
   poisonTail(place: Place, spec: TensorSpec): void {
     const cells = this.cells(place);
     const end = Math.ceil(byteLength(spec) / this.vectorBytes) * this.vectorBytes;
     for (let byte = byteLength(spec); byte < end; byte++) cells[place.offset + byte] = poison;
   }
 
-  /** Copy bytes, including the padding after a value. */
+  /** Copies bytes, including the padding after a value. */
   copy(from: Place, to: Place, bytes: number): void {
     const [source, target] = [this.cells(from), this.cells(to)];
     for (let byte = 0; byte < bytes; byte++) target[to.offset + byte] = source[from.offset + byte] ?? poison;
@@ -97,7 +97,7 @@ const samePlace = (a: Place, b: Place): boolean =>
   a.region === b.region && a.index === b.index && a.offset === b.offset;
 
 /**
- * Run a worst-case fused kernel: in blocks of 3 elements, the kernel reads operands from memory and immediately writes
+ * Runs a worst-case fused kernel: in blocks of 3 elements, the kernel reads operands from memory and immediately writes
  * results. At the end of each block, folds read their operands from memory again, and write each row when it is
  * complete.
  */
@@ -180,7 +180,7 @@ const runFused = (
   }
 };
 
-/** Round values to the dtype of `spec`, as the interpreter does. */
+/** Rounds values to the dtype of `spec`, as the interpreter does. */
 const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
   const id = {
     nodes: [
@@ -202,7 +202,7 @@ const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
 };
 
 /**
- * Run a planned graph on simulated memories, one per rank, node by node on all ranks. Settled nodes do nothing; other
+ * Runs a planned graph on simulated memories, one per rank, node by node on all ranks. Settled nodes do nothing; other
  * nodes read and write at the planned locations. Results of a collective are invalid until the collective is done.
  */
 export const runPlanned = (

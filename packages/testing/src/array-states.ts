@@ -88,8 +88,8 @@ const untilAsked = async (group: LateGroup): Promise<void> => {
 const mesh = { data: 2 };
 
 /**
- * Test scenarios, for every backend, for arrays that are freed, donated or read during runs. Each scenario frees all
- * memory that it allocates, unless stated otherwise.
+ * Test scenarios for arrays that are freed, donated or read during runs. Every backend runs the scenarios. Each
+ * scenario frees all memory that it allocates, unless stated otherwise.
  */
 export const arrayStateScenarios: {
   readonly [title: string]: (backend: MeasuredBackend, expect: Expect) => Promise<void>;

@@ -4,7 +4,7 @@ import type { NdArray, Tensor } from "@skein/tensor-core";
 export interface ConformanceCase {
   /** Operator that this row covers, as named in the operator table. */
   readonly op: string;
-  /** Special property of the row, such as `odd sizes`, `zero rows`, `last dim, f16`. */
+  /** Special property of the case, such as `odd sizes`, `zero rows`, `last dim, f16`. */
   readonly name: string;
   readonly fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[];
   readonly inputs: readonly NdArray[];

@@ -39,7 +39,10 @@ import type { RowCase } from "./row-laws.ts";
 import { rowSlice } from "./row-slice.ts";
 import { normalArray } from "./seeded.ts";
 
-/** An input that is sliced along dimension `dim`. `dim` absent: the input is the same for all rows. */
+/**
+ * Input of a row case. `dim` is the dimension along which the input is sliced into rows. Absent: all rows use the whole
+ * input.
+ */
 interface RowInput {
   readonly array: NdArray;
   readonly dim?: number;
@@ -300,7 +303,7 @@ const rowwise: readonly RowCase[] = [
 ];
 
 /**
- * Functions with independent rows. Rows computed separately must be bitwise equal to the same rows of the complete
- * result.
+ * Test cases of functions with independent rows. Rows computed separately must be bitwise equal to the same rows of the
+ * complete result.
  */
 export const rowCases: readonly RowCase[] = [...products, ...convolutions, ...attentions, ...rowwise];

@@ -10,7 +10,7 @@ export interface RowCase {
   /** Returns the inputs for rows `begin` … `end` − 1. */
   readonly inputs: (begin: number, end: number) => readonly NdArray[];
   readonly fn: (...inputs: Tensor[]) => Tensor;
-  /** Dimension of the rows in the output. */
+  /** Dimension of the output that indexes the rows. */
   readonly dim: number;
 }
 

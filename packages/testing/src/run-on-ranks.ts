@@ -16,7 +16,7 @@ export const toReference = (array: NdArray): ReferenceArray => ({
   data: Float64Array.from(array.toNumbers()),
 });
 
-/** Layout of ranks on a mesh. */
+/** Mesh, and the coordinates and groups of its ranks. */
 export interface RankLayout {
   readonly mesh: Mesh;
   /**

@@ -3,7 +3,7 @@ import { ArgumentError } from "../errors.ts";
 import { currentTrace } from "../graph/emit.ts";
 
 /**
- * Recompute the intermediates of a function in the backward pass instead of keeping them: less memory, more time.
+ * Recomputes the intermediates of a function in the backward pass instead of keeping them: less memory, more time.
  *
  * Three kinds of values are kept: inputs of `fn`, results of `fn` that other forward nodes read, and collective
  * results, because collectives are never repeated. All other values that derivatives read are recomputed directly

@@ -40,7 +40,7 @@ class TensorsOf<T> {
     this.tensors = leaves.filter((leaf) => leaf instanceof Tensor);
   }
 
-  /** Return the tree with the given tensors; leaves that are not tensors are unchanged. */
+  /** Returns the tree with the given tensors; leaves that are not tensors are unchanged. */
   with(tensors: readonly Tensor[]): T {
     let next = 0;
     return unflattenTree<T>(
@@ -57,7 +57,10 @@ class TensorsOf<T> {
 const describeTree = (value: unknown): string =>
   value instanceof Tensor ? "a tensor" : `[${leafPaths(value).join(", ")}]`;
 
-/** Check the gradient of one argument, and return the gradient of each tensor in the argument. */
+/**
+ * Checks the gradient that a rule returned for one argument. Returns one gradient per tensor in the argument; undefined
+ * if no gradient flows to the tensor.
+ */
 const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tensor | undefined)[] => {
   const { leaves, structure } = flattenTree<unknown>(arg);
   const given = gradient === undefined ? leaves.map(() => undefined) : leavesAlong<unknown>(structure, gradient);
@@ -79,7 +82,7 @@ const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tenso
 };
 
 /**
- * Define a custom derivative of a function, for straight-through estimators, clipped gradients, or numerically better
+ * Defines a custom derivative of a function, for straight-through estimators, clipped gradients, or numerically better
  * formulas.
  *
  * @param fn Traced function that takes and returns trees of tensors. Arguments that are not tensors are passed to `fn`

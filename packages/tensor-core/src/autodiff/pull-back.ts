@@ -9,7 +9,7 @@ import { Tensor } from "../graph/tensor.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
 
 /**
- * Check that each output has one cotangent of the same dtype and shape. Cotangents are not broadcast, because the
+ * Checks that each output has one cotangent of the same dtype and shape. Cotangents are not broadcast, because the
  * gradient of a broadcast would be a sum.
  */
 const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor[]): void => {
@@ -29,14 +29,14 @@ const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor
 };
 
 /**
- * Reverse-mode differentiation as a graph transformation: append the nodes that propagate `cotangents` of `outputs`
+ * Reverse-mode differentiation as a graph transformation: appends the nodes that propagate `cotangents` of `outputs`
  * back to `wrt`. Visits the nodes of the trace once, in reverse order, so gradients of the last layers are computed
  * first.
  *
  * Cost: about twice the forward flops. Returns zeros for tensors that the outputs do not depend on.
  *
- * @param taps Intermediate values. The cotangents of `taps` are returned after the cotangents of `wrt`, and are also
- * propagated further.
+ * @param taps Intermediate values whose cotangents are also returned, after the cotangents of `wrt`. Propagation
+ * continues through these values.
  *
  * @throws ShapeError if the dtype or shape of a cotangent differs from its output.
  */
@@ -47,7 +47,10 @@ export const pullBack = (
   taps: readonly Tensor[] = [],
 ): Tensor[] => inPhase("backward", () => walkBack(outputs, cotangents, wrt, taps));
 
-/** Return the scope for derivatives of nodes in scope `path`, relative to the running scope. */
+/**
+ * Returns the scope of the nodes that differentiate nodes of scope `path`: `path`, relative to the running scope, with
+ * `backward` appended.
+ */
 const backwardScope = (path: string, running: string): string => {
   const own =
     path === running ? "" : running !== "" && path.startsWith(`${running}/`) ? path.slice(running.length + 1) : path;

@@ -14,17 +14,17 @@ export interface Tap {
   readonly cotangent: Tensor;
 }
 
-/** Tapped values by name. */
+/** Intermediate values recorded by `tap`, by tap name. */
 export type Taps = { readonly [name: string]: Tap };
 
-/** Option of `valueAndGrad` that requests the tapped values. */
+/** Option of `valueAndGrad` that requests the values recorded by `tap`. */
 export interface TapOptions {
   readonly taps: true;
 }
 
 /**
- * Name an intermediate value, so that `valueAndGrad(fn, { taps: true })` returns the value and its cotangent. Example:
- * statistics of layers, without hooks.
+ * Records an intermediate value under a name, so that `valueAndGrad(fn, { taps: true })` returns the value and its
+ * cotangent. For example, this computes statistics of layers without hooks.
  *
  * Tap names are local to a differentiated function: the innermost function that requests taps returns them. If no
  * function requests taps, and in the composition of a user's operator, `tap` has no effect. Unused taps are not
@@ -55,7 +55,7 @@ export const tap = (name: string, x: Tensor): Tensor => {
 };
 
 /**
- * Run `fn`, and collect its taps.
+ * Runs `fn`, and collects the values that it records by `tap`.
  *
  * @param mark Creates a separate node for a value; the tap name refers to the new node.
  */

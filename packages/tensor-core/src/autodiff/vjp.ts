@@ -10,7 +10,9 @@ import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree } from "../
 import { pullBack } from "./pull-back.ts";
 import { gatherTaps, type TapOptions, type Taps } from "./tap.ts";
 
-/** Create the function that propagates a cotangent of `value` back to the primals and the tapped values. */
+/**
+ * Creates the function that propagates a cotangent of `value` back to the primals and to the values recorded by `tap`.
+ */
 const createPullback = <P, Result>(
   value: Result,
   primals: P,
@@ -37,7 +39,7 @@ const createPullback = <P, Result>(
 };
 
 /**
- * Copy the primals through new identity nodes. Tensors that a differentiated function closes over are then constants,
+ * Copies the primals through new identity nodes. Tensors that a differentiated function closes over are then constants,
  * even if they were computed from the same primals.
  */
 const freshPrimals = <P>(primals: P): P => {
@@ -46,7 +48,7 @@ const freshPrimals = <P>(primals: P): P => {
 };
 
 /**
- * Evaluate `fn(primals)` and return its vector-Jacobian product.
+ * Evaluates `fn(primals)` and returns its vector-Jacobian product.
  *
  * @returns `value`, and `pullback`, which maps a cotangent tree to a gradient tree with the structure of `primals`,
  * inside the same trace. The cotangents must have the tree structure, dtypes and shapes of `value`; otherwise
@@ -83,7 +85,7 @@ const requireFunction = (caller: string, fn: unknown): void => {
     );
 };
 
-/** Check that a loss is a floating-point scalar. @param caller Name of the calling function, for the message. */
+/** Checks that a loss is a floating-point scalar. @param caller Name of the calling function, for the message. */
 export const scalarLoss = (caller: string, loss: Tensor): Tensor => {
   if (!(loss instanceof Tensor))
     throw new ArgumentError(
@@ -100,7 +102,10 @@ export const scalarLoss = (caller: string, loss: Tensor): Tensor => {
   return loss;
 };
 
-/** Compute the loss, auxiliary results, gradients and taps of a function of parameters. */
+/**
+ * Runs a function of parameters. Returns its loss and auxiliary results, the gradients, and the values recorded by
+ * `tap`.
+ */
 const withGradients = <P, Aux>(
   fn: (params: P) => readonly [Tensor, Aux],
   params: P,
@@ -133,7 +138,7 @@ export interface ValueAndGrad {
 }
 
 /**
- * Turn a scalar function into a function that also returns its gradient with respect to the first argument.
+ * Turns a scalar function into a function that also returns its gradient with respect to the first argument.
  *
  * @param options With `taps: true`, the function returns `{ value, grads, taps }`, where `taps` has the values named by
  * `tap` in `fn`, and their cotangents.

@@ -9,7 +9,7 @@ import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 
 /**
- * Create communicators that support only `exchangeTexts`. A call returns when all ranks of the world have sent their
+ * Creates communicators that support only `exchangeTexts`. A call returns when all ranks of the world have sent their
  * text.
  */
 const worldOf = (

@@ -5,7 +5,7 @@ import { spanned, type SpanSink } from "../span-sink.ts";
 import { canonicalOrder, type RankCollectives } from "../passes/collective-order.ts";
 
 /**
- * Compute a 64-bit digest of a text, in hexadecimal: two FNV-1a hashes with different initial values. For comparison
+ * Computes a 64-bit digest of a text, in hexadecimal: two FNV-1a hashes with different initial values. For comparison
  * only; not cryptographic.
  */
 export const digestOf = (text: string): string => {
@@ -17,14 +17,20 @@ export const digestOf = (text: string): string => {
   return [low, high].map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
 };
 
-/** Prefix that distinguishes a failure from a digest, which has only hexadecimal digits. */
+/**
+ * Prefix of the text that a failed rank sends instead of a digest. A digest contains only hexadecimal digits, so it
+ * cannot have this prefix.
+ */
 const failureMark = "failed: ";
 
-/** Return any of the communicators: `exchangeTexts` of each communicator reaches all ranks of the world. */
+/**
+ * Returns one of the communicators. Any of them suffices, because `exchangeTexts` of each communicator reaches all
+ * ranks of the world.
+ */
 const anyGroup = (communicators: Communicators): Communicator | undefined => Object.values(communicators)[0];
 
 /**
- * Report to the ranks in `agreeOnOrder` that tracing or compiling failed on this rank. The other ranks then also throw
+ * Reports to the ranks in `agreeOnOrder` that tracing or compiling failed on this rank. The other ranks then also throw
  * an error instead of waiting. Call only if all ranks are known to compile at this point.
  */
 export const broadcastFailure = async (error: unknown, communicators: Communicators): Promise<void> => {
@@ -37,7 +43,7 @@ export const broadcastFailure = async (error: unknown, communicators: Communicat
 };
 
 /**
- * Compile a graph so that all ranks of a world start collectives in the same order. Ranks compare digests of their
+ * Compiles a graph so that all ranks of a world start collectives in the same order. Ranks compare digests of their
  * start orders. If the digests are equal, the compiled graphs are used. If digests differ, ranks exchange their lists
  * of collectives, and each rank compiles again for the common order. Graphs may differ in their computations, but not
  * in the collectives of a group.

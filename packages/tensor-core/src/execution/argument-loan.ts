@@ -4,7 +4,7 @@ import { type Graph, specOf } from "../graph/graph.ts";
 import type { MemoryPlan } from "../memory/memory-plan.ts";
 import type { ArrayLedger, OwnedArray } from "./array-ledger.ts";
 
-/** Graph, memory plan and donated inputs of an executable. */
+/** Graph and memory plan of an executable, and indices of its donated inputs. */
 export interface Signature {
   readonly graph: Graph;
   readonly plan: MemoryPlan;
@@ -12,7 +12,7 @@ export interface Signature {
 }
 
 /**
- * Argument loan for one run. The loan ends in one of three ways: success (`settle`), failure before any write
+ * Loan of arguments to one run. The loan ends in one of three ways: success (`settle`), failure before any write
  * (`giveBack`), or later failure (`lose`). Only this run may use donated arguments; several runs may read other
  * arguments.
  */
@@ -24,7 +24,7 @@ export class ArgumentLoan<Memory> {
   private readonly arrays: readonly OwnedArray<Memory>[];
 
   /**
-   * Borrow all arguments. If one argument cannot be borrowed, no argument is borrowed.
+   * Borrows all arguments. If one argument cannot be borrowed, no argument is borrowed.
    *
    * @throws ArrayStateError if an array belongs to another backend, is freed, donated or lost, or is donated to another
    * run, and if a donated array is passed twice or read by another run.
@@ -57,7 +57,7 @@ export class ArgumentLoan<Memory> {
   }
 
   /**
-   * End the loan after success: consume donated arrays, and create arrays for the results.
+   * Ends the loan after success: consumes donated arrays, and creates arrays for the results.
    *
    * @param memoryOf Returns the memory of output `index`, for outputs that do not reuse the memory of an argument.
    */
@@ -78,13 +78,13 @@ export class ArgumentLoan<Memory> {
     return outputs;
   }
 
-  /** End the loan after a failure before any write: all arrays are unchanged. */
+  /** Ends the loan after a failure before any write: all arrays are unchanged. */
   giveBack(): void {
     for (const array of this.arrays) this.ledger.giveBack(array);
   }
 
   /**
-   * End the loan after a later failure: donated arrays are lost.
+   * Ends the loan after a later failure: donated arrays are lost.
    *
    * @param inUse Indices of arguments that a collective may still read or write. Default: none.
    */

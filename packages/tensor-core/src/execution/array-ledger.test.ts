@@ -8,7 +8,7 @@ import { ArrayLedger, type OwnedArray } from "./array-ledger.ts";
 
 const spec = { dtype: "f32", shape: [4] } as const;
 
-/** Create the signature of a graph with `count` inputs. The donated inputs in `takenOver` are reused as outputs. */
+/** Creates the signature of a graph with `count` inputs. The donated inputs in `takenOver` are reused as outputs. */
 const signature = (count: number, donate: readonly number[], takenOver: readonly number[]): Signature => ({
   donate,
   graph: {

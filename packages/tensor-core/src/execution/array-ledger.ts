@@ -23,7 +23,7 @@ const growthBytes = 128 * 2 ** 20;
  */
 const growthCount = 2 ** 16;
 
-/** Owner of a block of device memory. The memory is released after the holding is garbage-collected. */
+/** Owner of a block of device memory. The memory is released after this object has been garbage-collected. */
 class Holding<Memory> {
   readonly lease: Lease<Memory> = { memory: undefined, bytes: 0 };
 }
@@ -79,7 +79,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
     return this.fate ?? (this.isDonated ? "given" : this.readers > 0 ? "lent" : "owned");
   }
 
-  /** Format as `DeviceArray f32[2, 3] (owned)`. */
+  /** Formats as `DeviceArray f32[2, 3] (owned)`. */
   override toString(): string {
     return `${super.toString()} (${this.state})`;
   }
@@ -95,7 +95,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   }
 
   /**
-   * Lend the array to a run for reading, or donate the array if `toWrite` is true. Returns the memory.
+   * Lends the array to a run for reading, or donate the array if `toWrite` is true. Returns the memory.
    *
    * @throws ArrayStateError if the state does not allow lending. The state is then unchanged.
    */
@@ -110,18 +110,21 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
     return memory;
   }
 
-  /** End a loan to a run that has not written into the array. */
+  /** Ends a loan to a run that has not written into the array. */
   takeBack(): void {
     if (this.isDonated) this.isDonated = false;
     else this.readers--;
   }
 
-  /** Set the final state of the array, unless it is already freed, donated or lost. */
+  /** Sets the final state of the array, unless it is already freed, donated or lost. */
   end(fate: Fate): void {
     this.fate ??= fate;
   }
 
-  /** Return the holding if the array is freed, donated or lost, and no run uses it; undefined otherwise. */
+  /**
+   * If the array is freed, donated or lost, and no run uses it, returns the owner of its memory, to which the array
+   * then no longer refers. Otherwise, returns undefined.
+   */
   surrender(): Holding<Memory> | undefined {
     if (this.fate === undefined || this.isDonated || this.readers > 0) return undefined;
     const { holding } = this;
@@ -148,7 +151,7 @@ export class ArrayLedger<Memory> {
   private readonly pinned = new Set<OwnedArray<Memory>>();
   private count = 0;
   private bytes = 0;
-  /** Minimum of `live` since the last collection: number of arrays, and their bytes. */
+  /** Minimum number of live arrays, and minimum number of their bytes, since the last collection. */
   private readonly floor = { count: 0, bytes: 0 };
 
   constructor(release: (memory: Memory) => void) {
@@ -162,12 +165,12 @@ export class ArrayLedger<Memory> {
     return { count: this.count, bytes: this.bytes };
   }
 
-  /** Describe `live` for messages: `12 live arrays hold 96000000 bytes`. */
+  /** Describes `live` for messages: `12 live arrays hold 96000000 bytes`. */
   describeLive(): string {
     return `${this.count} live ${this.count === 1 ? "array holds" : "arrays hold"} ${this.bytes} bytes`;
   }
 
-  /** Create an array that owns `memory`, a block allocated from the backend. */
+  /** Creates an array that owns `memory`, a block allocated from the backend. */
   open(spec: TensorSpec, memory: Memory): OwnedArray<Memory> {
     let holding = this.idle.pop();
     if (holding === undefined) {
@@ -183,7 +186,7 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Release the memory blocks in `blocks` after `owner`, such as an executable with its workspace, has been
+   * Releases the memory blocks in `blocks` after `owner`, such as an executable with its workspace, has been
    * garbage-collected. An owner that releases a block earlier must remove it from the list.
    */
   attach(owner: object, blocks: Memory[]): void {
@@ -192,7 +195,7 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Collect unreachable arrays if live arrays have grown by 128 MiB or 65,536 arrays since the last collection. Called
+   * Collects unreachable arrays if live arrays have grown by 128 MiB or 65,536 arrays since the last collection. Called
    * by each run before it allocates memory.
    *
    * @returns A promise of the collection; undefined if no collection is needed.
@@ -207,7 +210,7 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Collect unreachable arrays.
+   * Collects unreachable arrays.
    *
    * @param isEnough Returns whether to stop the collection early. Default: collect all unreachable arrays.
    */
@@ -216,14 +219,14 @@ export class ArrayLedger<Memory> {
     if (isEnough?.() !== true) Object.assign(this.floor, this.live);
   }
 
-  /** Check that an array belongs to this backend. @throws ArrayStateError otherwise. */
+  /** Checks that an array belongs to this backend. @throws ArrayStateError otherwise. */
   own(array: DeviceArray): OwnedArray<Memory> {
     if (array instanceof OwnedArray && array.ledger === (this as unknown)) return array as OwnedArray<Memory>;
     throw foreignArray(array);
   }
 
   /**
-   * Free an array. The memory is released immediately, or when the last run that uses it ends. No effect if the array
+   * Frees an array. The memory is released immediately, or when the last run that uses it ends. No effect if the array
    * is already freed, donated or lost.
    */
   free(array: OwnedArray<Memory>): void {
@@ -231,34 +234,34 @@ export class ArrayLedger<Memory> {
     this.close(array);
   }
 
-  /** End the loan of an array to a run that has finished reading. */
+  /** Ends the loan of an array to a run that has finished reading. */
   giveBack(array: OwnedArray<Memory>): void {
     array.takeBack();
     this.close(array);
   }
 
-  /** Mark an array as donated, and release its memory after the run that consumed the array. */
+  /** Marks an array as donated, and releases its memory after the run that consumed the array. */
   consume(array: OwnedArray<Memory>): void {
     array.end("donated");
     this.giveBack(array);
   }
 
-  /** Mark an array as lost that was donated to a failed run. */
+  /** Marks an array as lost that was donated to a failed run. */
   lose(array: OwnedArray<Memory>): void {
     array.end("lost");
     this.giveBack(array);
   }
 
   /**
-   * Never release the memory of an array, because a failed collective may still access it. A donated array is marked as
-   * lost.
+   * Prevents the memory of an array from ever being released, because a failed collective may still access it. A
+   * donated array is marked as lost.
    */
   abandon(array: OwnedArray<Memory>): void {
     if (array.state === "given") array.end("lost");
     this.pinned.add(array);
   }
 
-  /** Mark an array as donated, and create a new array with the same memory. Returns the new array. */
+  /** Marks an array as donated, and creates a new array with the same memory. Returns the new array. */
   takeOver(array: OwnedArray<Memory>, spec: TensorSpec): OwnedArray<Memory> {
     array.end("donated");
     array.takeBack();
@@ -274,7 +277,7 @@ export class ArrayLedger<Memory> {
     this.idle.push(holding);
   }
 
-  /** Release a memory block, unless it is already released. Returns whether this call released it. */
+  /** Releases a memory block, unless it is already released. Returns whether this call released it. */
   private end(lease: Lease<Memory>): boolean {
     const { memory, bytes } = lease;
     if (memory === undefined) return false;

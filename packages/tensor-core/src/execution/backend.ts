@@ -29,8 +29,8 @@ export interface CompileOptions {
    */
   readonly donate?: readonly number[];
   /**
-   * Indices of the collectives in start order, see `scheduleCollectives`. Default: the canonical order if all ranks
-   * have this graph.
+   * Indices of the collectives in start order, see `scheduleCollectives`. Default: the canonical order, which is valid
+   * if all ranks have this graph.
    */
   readonly collectiveOrder?: readonly number[];
   /** Sink that records a span per node. Recording has a small cost, so omit the sink unless profiling. */
@@ -44,14 +44,14 @@ export interface Executable {
   /** Collectives of the graph and their order. All ranks compare this value to agree on one order. */
   readonly collectives: CollectiveOrder;
   /**
-   * Run the graph. Donated inputs are consumed; the caller owns the outputs. If the run fails before it begins, all
+   * Runs the graph. Donated inputs are consumed; the caller owns the outputs. If the run fails before it begins, all
    * inputs are unchanged. If the run fails later, donated inputs are lost.
    *
    * @throws ArrayStateError if an input is freed, donated or lost, if another run uses a donated input, while another
    * run of this executable is in progress, and after `release`.
    */
   run(inputs: readonly DeviceArray[], communicators?: Communicators): Promise<DeviceArray[]>;
-  /** Release the workspace: immediately, or after the current run. */
+  /** Releases the workspace: immediately, or after the current run. */
   release(): void;
 }
 
@@ -63,7 +63,7 @@ export interface Backend {
   readonly name: string;
   compile(graph: Graph, options?: CompileOptions): Executable;
   /**
-   * Compute the size in bytes of the intermediate values of a graph, without compiling. Absent: the backend does not
+   * Computes the size in bytes of the intermediate values of a graph, without compiling. Absent: the backend does not
    * plan memory.
    */
   workspaceBytes?(graph: Graph, options?: Pick<CompileOptions, "donate">): number;
@@ -71,9 +71,9 @@ export interface Backend {
   download(array: DeviceArray): Promise<NdArray>;
   free(array: DeviceArray): void;
   /**
-   * Trigger garbage collection, and free the memory of unreachable arrays. `jit` calls this method when memory is full.
-   * A program that only uploads arrays may call it directly, because `upload` does not wait. Absent: arrays are in
-   * JavaScript memory.
+   * Triggers garbage collection, and frees the memory of unreachable arrays. `jit` calls this method when memory is
+   * full. A program that only uploads arrays may call it directly, because `upload` does not wait. Absent: arrays are
+   * in JavaScript memory.
    */
   reclaim?(): Promise<void>;
 }

@@ -11,7 +11,7 @@ import { beginCollective, type CollectivePlan, planCollective } from "./collecti
 const f32 = (...shape: number[]): TensorSpec => ({ dtype: "f32", shape });
 const i32 = (...shape: number[]): TensorSpec => ({ dtype: "i32", shape });
 
-/** Return the plan of the first collective of a function. */
+/** Returns the plan of the first collective of a function. */
 const planned = (
   fn: (...inputs: Tensor[]) => Tensor | RaggedResult,
   inputs: readonly TensorSpec[],

@@ -28,7 +28,7 @@ export interface CollectivePlan {
 }
 
 /**
- * Create the request of a collective node. @throws InvariantError for a malformed node.
+ * Creates the request of a collective node. @throws InvariantError for a malformed node.
  *
  * @example
  * ```ts
@@ -66,7 +66,7 @@ export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   };
 };
 
-/** Return the communicator of a mesh axis; undefined if the graph was traced for a single rank along the axis. */
+/** Returns the communicator of a mesh axis; undefined if the graph was traced for a single rank along the axis. */
 const groupOf = (axis: string, axisSize: number, communicators: Communicators): Communicator | undefined => {
   const group = communicators[axis];
   if (group === undefined) {
@@ -83,11 +83,11 @@ const groupOf = (axis: string, axisSize: number, communicators: Communicators): 
   return group;
 };
 
-/** Return this rank's coordinate along the mesh axis of a node whose role is `position`. */
+/** Returns this rank's coordinate along the mesh axis of a node. The node must have the role `position`. */
 export const rankAlong = ({ params }: Node, communicators: Communicators): number =>
   groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
 
-/** Check and return the row counts of a ragged collective; `undefined` if the collective is not ragged. */
+/** Checks and returns the row counts of a ragged collective; `undefined` if the collective is not ragged. */
 const raggedRows = (
   { request, capacity }: CollectivePlan,
   rank: number,
@@ -99,7 +99,7 @@ const raggedRows = (
   return { capacity, rows, receivedRows };
 };
 
-/** Run a collective on an axis of one rank: copy the input to the output. */
+/** Runs a collective on an axis of one rank: copies the input to the output. */
 const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows | undefined): void => {
   if (ragged === undefined) {
     if (input.buffer !== output.buffer || input.byteOffset !== output.byteOffset) output.set(input);
@@ -113,7 +113,7 @@ const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows
 };
 
 /**
- * Start a collective on its communicator. On an axis of one rank, the result is a copy of the operand.
+ * Starts a collective on its communicator. On an axis of one rank, the result is a copy of the operand.
  *
  * @param inputs Buffers with the sizes `plan.inputBytes`; `outputs`: buffers with the sizes `plan.outputBytes`. All
  * buffers must be in memory that the communicator can access.

@@ -6,7 +6,7 @@ export class ExclusiveRun {
   private running = false;
   private give: (() => void) | undefined;
 
-  /** Run `work` exclusively. @throws ArrayStateError while another run is in progress, and after `release`. */
+  /** Runs `work` exclusively. @throws ArrayStateError while another run is in progress, and after `release`. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
     if (this.running)
@@ -22,7 +22,7 @@ export class ExclusiveRun {
     }
   }
 
-  /** Reject further runs. Calls `give` exactly once: immediately, or after the current run. */
+  /** Rejects further runs. Calls `give` exactly once: immediately, or after the current run. */
   release(give: () => void): void {
     if (this.released) return;
     this.released = true;

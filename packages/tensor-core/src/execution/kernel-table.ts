@@ -3,7 +3,8 @@ import { ArgumentError } from "../errors.ts";
 import { isUserOperator } from "../graph/operator.ts";
 
 /**
- * Create a backend's kernel table by operator name, from built-in kernels and kernels of users' operators.
+ * Creates the kernel table of a backend, which maps operator names to kernels: the built-in kernels and the kernels of
+ * users' operators.
  *
  * @param binds Name of the method that each kernel must have.
  */
@@ -30,7 +31,7 @@ export const kernelTable = <K extends { readonly op: string }>(
   return table;
 };
 
-/** Return the error text for an operator without a kernel on a backend, including the cure. */
+/** Returns the error text for an operator without a kernel on a backend, including a suggested fix. */
 export const missingKernelReason = (op: string, kernels: { readonly [op: string]: unknown }): string => {
   if (!isUserOperator(op)) return "has no kernel on this backend";
   const near = didYouMean(op, Object.keys(kernels).filter(isUserOperator));

@@ -18,7 +18,7 @@ const maxRounds = 1024;
 const isMemoryRefusal = (error: unknown): boolean => error instanceof SkeinError && error.code === "out-of-memory";
 
 /**
- * Return a promise that resolves in a new task of the event loop. Engines call finalizers only between tasks, whereas
+ * Returns a promise that resolves in a new task of the event loop. Engines call finalizers only between tasks, whereas
  * promise reactions run in the current task.
  */
 const nextTask = (): Promise<void> =>
@@ -39,7 +39,7 @@ const nextTask = (): Promise<void> =>
     port2.postMessage(undefined);
   });
 
-/** Allocate a temporary buffer, so that the engine counts another 64 MiB as garbage. */
+/** Allocates a temporary buffer, so that the engine counts another 64 MiB as garbage. */
 const pressCollector = (): ArrayBuffer | undefined => {
   try {
     return new ArrayBuffer(pressureBytes);
@@ -59,13 +59,14 @@ export class MemoryReclaimer {
   private readonly registry: FinalizationRegistry<() => void> = new FinalizationRegistry((callback) => callback());
   private collection: Promise<void> | undefined;
 
-  /** Call `callback` after `owner` was garbage-collected. The callback must not refer to `owner`. */
+  /** Calls `callback` after `owner` was garbage-collected. The callback must not refer to `owner`. */
   watch(owner: object, callback: () => void): void {
     this.registry.register(owner, callback);
   }
 
   /**
-   * Make the engine collect unreachable objects, and wait until the callbacks have run. One collection runs at a time.
+   * Makes the engine collect unreachable objects, and waits until the callbacks have run. One collection runs at a
+   * time.
    *
    * @param isEnough Returns whether to stop early. Default: collect all unreachable objects.
    */
@@ -97,7 +98,7 @@ export class MemoryReclaimer {
     await nextTask(); // other callbacks of the same collection may run after the marker's callback
   }
 
-  /** Return a function that reports whether a garbage collection has ended since this call. */
+  /** Returns a function that reports whether a garbage collection has ended since this call. */
   private watchCycle(): () => boolean {
     let hasEnded = false;
     this.watch({}, () => {
@@ -108,7 +109,7 @@ export class MemoryReclaimer {
 }
 
 /**
- * Call `allocate`. If the memory is full, collect garbage and call `allocate` a second time.
+ * Calls `allocate`. If the memory is full, collects garbage and calls `allocate` a second time.
  *
  * @param reclaim Collects garbage. Absent: the first error is thrown.
  * @throws The error of the second call.

@@ -5,10 +5,10 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import type { SpanArgs, SpanSink } from "../span-sink.ts";
 import type { CollectivePlan } from "./collective-plan.ts";
 
-/** Return the name of a node's span: `op scope`. */
+/** Returns the name of a node's span: `op scope`. */
 export const spanNameOf = (op: string, scope: string): string => (scope === "" ? op : `${op} ${scope}`);
 
-/** Create the attributes of a kernel's span. Call once per node, and use the same object in all runs. */
+/** Creates the attributes of a kernel's span. Call once per node, and use the same object in all runs. */
 export const nodeArgsOf = (node: Node): SpanArgs => ({
   operator: node.op,
   ...(node.scope !== "" && { scope: node.scope }),
@@ -61,7 +61,7 @@ export class CollectiveSpans {
     this.flow = spanSink.newFlow();
   }
 
-  /** Record that the host has started the collective. `since`: start time of the span, in seconds. */
+  /** Records that the host has started the collective. `since`: start time of the span, in seconds. */
   started(since: number): void {
     const span = {
       name: `start ${this.name}`,
@@ -75,18 +75,19 @@ export class CollectiveSpans {
   }
 
   /**
-   * Record that the request is passed to the communicator now. Call only if the request is passed later than `started`.
+   * Records that the request is passed to the communicator now. Call only if the request is passed later than
+   * `started`.
    */
   handedOver(): void {
     this.startSeconds = this.spanSink.now();
   }
 
-  /** Record that the host begins to wait for the collective. */
+  /** Records that the host begins to wait for the collective. */
   reached(since: number = this.spanSink.now()): void {
     this.waitSeconds = since;
   }
 
-  /** Record that the result of the collective is available. */
+  /** Records that the result of the collective is available. */
   done(plan: CollectivePlan, handle: CollectiveHandle | undefined, communicators: Communicators): void {
     const endSeconds = this.spanSink.now();
     const algorithm = handle && communicators[plan.axis]?.algorithmOf?.(handle);

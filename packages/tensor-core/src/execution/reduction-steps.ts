@@ -8,8 +8,8 @@ export interface ReductionStep {
 }
 
 /**
- * Split a reduction over a set of dimensions into steps, one per group of adjacent dimensions, innermost first. Returns
- * at least one step.
+ * Splits a reduction over a set of dimensions into steps, one per group of adjacent dimensions, innermost first.
+ * Returns at least one step.
  */
 export const reductionSteps = (shape: readonly number[], dims: readonly number[]): ReductionStep[] => {
   const runs: { size: number; reduced: boolean }[] = [];
@@ -29,7 +29,7 @@ export const reductionSteps = (shape: readonly number[], dims: readonly number[]
   return steps.length > 0 ? steps : [{ outer: inner, size: 1, inner: 1 }];
 };
 
-/** View a dense shape as [outer, size, inner], with dimension `dim` in the middle. */
+/** Views a dense shape as [outer, size, inner], with dimension `dim` in the middle. */
 export const alongDim = (shape: readonly number[], dim: number): ReductionStep => ({
   outer: elementCount(shape.slice(0, dim)),
   size: shape[dim]!,

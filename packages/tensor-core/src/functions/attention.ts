@@ -27,7 +27,7 @@ export interface AttentionOptions {
 }
 
 /**
- * Return the optional fourth operand of the operator as a list; empty if neither key lengths nor query starts are
+ * Returns the optional fourth operand of the operator as a list; empty if neither key lengths nor query starts are
  * given.
  */
 const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOptions): Tensor[] => {

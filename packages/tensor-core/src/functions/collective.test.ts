@@ -21,7 +21,7 @@ import {
 
 const f32 = (shape: Shape): { dtype: "f32"; shape: Shape } => ({ dtype: "f32", shape });
 
-/** Return integers that differ between ranks and positions. All sums are exact. */
+/** Returns integers that differ between ranks and positions. All sums are exact. */
 const values = (shape: Shape, rank: number, seed: number): ReferenceArray => ({
   spec: f32(shape),
   data: Float64Array.from({ length: elementCount(shape) }, (_, i) => ((i * 7 + rank * 13 + seed * 5) % 23) - 11),

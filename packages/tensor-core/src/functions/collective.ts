@@ -59,7 +59,7 @@ const checkRank = (op: string, name: string, rank: number, axis: string): void =
 };
 
 /**
- * Return this rank's coordinate along a mesh axis, an i32 scalar.
+ * Returns this rank's coordinate along a mesh axis, an i32 scalar.
  *
  * @example
  * ```ts
@@ -74,7 +74,7 @@ export const axisIndex = (axis: string): Tensor => {
 };
 
 /**
- * Reduce `x` over all ranks of `axis`, and return the result on all ranks. Accepts f32, f16, bf16, i32 and u32.
+ * Reduces `x` over all ranks of `axis`, and returns the result on all ranks. Accepts f32, f16, bf16, i32 and u32.
  * Gradients flow only for "sum".
  *
  * Cost: 2(P−1)/P of the bytes of `x` sent per rank.
@@ -98,7 +98,7 @@ export const allReduce = (
 };
 
 /**
- * Compute the mean of `x` over the ranks of `axis`, f32: the sum times 1/P.
+ * Computes the mean of `x` over the ranks of `axis`, f32: the sum times 1/P.
  *
  * @example
  * ```ts
@@ -114,7 +114,7 @@ export const allReduceMean = (x: Tensor, axis: string, options: CollectiveOption
 };
 
 /**
- * Reduce `x`, `[P·n, …]`, over all ranks, and return chunk r of the result, `[n, …]`, on rank r. Cost: (P−1)/P of the
+ * Reduces `x`, `[P·n, …]`, over all ranks, and returns chunk r of the result, `[n, …]`, on rank r. Cost: (P−1)/P of the
  * bytes of `x` sent per rank.
  *
  * @example
@@ -137,7 +137,7 @@ export const reduceScatter = (
 };
 
 /**
- * Concatenate the operands `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the
+ * Concatenates the operands `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the
  * bytes of `x` sent per rank.
  *
  * @example
@@ -154,7 +154,7 @@ export const allGather = (x: Tensor, axis: string, options: CollectiveOptions = 
 };
 
 /**
- * Split dimension 0 into P chunks and send chunk r to rank r; chunk r of the result is received from rank r. Cost:
+ * Splits dimension 0 into P chunks and sends chunk r to rank r; chunk r of the result is received from rank r. Cost:
  * (P−1)/P of the bytes of `x` sent per rank.
  *
  * @example
@@ -206,7 +206,7 @@ export const raggedAllToAll = (x: Tensor, rows: Tensor, axis: string, options: C
  *
  * Cost: each rank sends P − 1 copies of its first `rows` rows, and 4 (P − 1) bytes of counts.
  *
- * @param x `[C, …]`, any dtype.
+ * @param x `[C, …]`, any dtype; C is the capacity.
  * @param rows i32 scalar, 0 to C. A run with a count outside this range throws an `ArgumentError` before data is sent.
  * @example const all = raggedAllGather(largest, count, "data"); // the entries above a threshold, from every rank
  */
@@ -214,7 +214,7 @@ export const raggedAllGather = (x: Tensor, rows: Tensor, axis: string, options: 
   ragged("ragged-all-gather", x, rows, paramsOf("raggedAllGather", [x, rows], axis, options));
 
 /**
- * Copy `x` of rank `root` to all ranks of `axis`.
+ * Copies `x` of rank `root` to all ranks of `axis`.
  *
  * @example
  * ```ts
@@ -231,9 +231,9 @@ export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: Co
 };
 
 /**
- * Compute the sum of `x` over the ranks of `axis` on rank `root`; other ranks return zeros. Accepts f32, f16, bf16, i32
- * and u32. All ranks of the axis must call this function, even if a rank does not use the result. The gradient on each
- * rank is the gradient of the root's result.
+ * Computes the sum of `x` over the ranks of `axis` on rank `root`; other ranks return zeros. Accepts f32, f16, bf16,
+ * i32 and u32. All ranks of the axis must call this function, even if a rank does not use the result. The gradient on
+ * each rank is the gradient of the root's result.
  *
  * Cost: each rank sends `x` once, about half as many bytes as `allReduce` sends.
  *
@@ -253,7 +253,7 @@ export const reduceToRoot = (x: Tensor, axis: string, root = 0, options: Collect
 };
 
 /**
- * Compute the mean of `x` over the ranks of `axis` on rank `root`, f32: the sum times 1/P. Other ranks return zeros.
+ * Computes the mean of `x` over the ranks of `axis` on rank `root`, f32: the sum times 1/P. Other ranks return zeros.
  *
  * @example
  * ```ts

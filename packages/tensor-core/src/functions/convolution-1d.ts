@@ -37,7 +37,7 @@ const conv1dNames: OptionNames<Conv1dOptions> = {
 const transposedNames: OptionNames<ConvTranspose1dOptions> = { ...conv1dNames, outputPadding: true };
 
 /**
- * Return the options of the equivalent `conv2d` on an image with one row. Options are checked here, so that error
+ * Returns the options of the equivalent `conv2d` on an image with one row. Options are checked here, so that error
  * messages show the caller's values.
  */
 const onOneRow = (
@@ -74,7 +74,8 @@ const asRow = (w: Tensor): Tensor => reshape(w, [1, ...w.shape]);
 const asSequence = (y: Tensor): Tensor => reshape(y, [y.shape[0]!, y.shape[2]!, y.shape[3]!]);
 
 /**
- * Check the shapes of a 1-d convolution here, so that error messages show the caller's shapes instead of image shapes.
+ * Checks the shapes of a 1-d convolution before it is computed as a 2-d convolution, so that error messages show the
+ * caller's shapes instead of image shapes.
  */
 const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boolean): void => {
   if (x.rank !== 3 || w.rank !== 3 || !fits)
@@ -85,7 +86,7 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
 };
 
 /**
- * Cross-correlate sequences with kernels: `y[n, t, o] = Σ x[n, t·s − p + r·d, q] · w[r, q, o] + bias[o]`, summed over
+ * Cross-correlates sequences with kernels: `y[n, t, o] = Σ x[n, t·s − p + r·d, q] · w[r, q, o] + bias[o]`, summed over
  * taps r and channels q, with stride s, padding p before the sequence, and dilation d. Computed as a `conv2d` over one
  * row.
  *

@@ -29,7 +29,7 @@ const optionNames: OptionNames<Conv2dOptions> = {
 };
 
 /**
- * Return a convolution plus a bias per output channel. For f16 and bf16 operands, the bias is added to the f32 sums,
+ * Returns a convolution plus a bias per output channel. For f16 and bf16 operands, the bias is added to the f32 sums,
  * and the result is then rounded.
  */
 export const withBias = (
@@ -50,7 +50,7 @@ export const withBias = (
 };
 
 /**
- * Cross-correlate images with kernels:
+ * Cross-correlates images with kernels:
  * `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o] + bias[o]`, summed over taps (r, c) and
  * channels q, with stride s, padding p before the image, and dilation d.
  *

@@ -31,7 +31,7 @@ export interface TriangularSolveOptions {
 }
 
 /**
- * Compute the lower Cholesky factor `l` with `a = l lᵀ`.
+ * Computes the lower Cholesky factor `l` with `a = l lᵀ`.
  *
  * @param a f32 [..., n, n], symmetric positive definite; only the lower triangle is read.
  * @returns f32 [..., n, n], zero above the diagonal. If a matrix is not positive definite, all entries l[i][j] with i ≥
@@ -46,7 +46,7 @@ export interface TriangularSolveOptions {
 export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
 
 /**
- * Solve `l x = b`, or `lᵀ x = b`, for a triangular matrix.
+ * Solves `l x = b`, or `lᵀ x = b`, for a triangular matrix.
  *
  * @param l f32 [..., n, n]; only the triangle that `lower` selects is read.
  * @param b f32 [..., n, m]. Leading dimensions broadcast as in `add`.
@@ -79,7 +79,7 @@ export const triangularSolve = (l: Tensor, b: Tensor, options: TriangularSolveOp
 };
 
 /**
- * Solve `a x = b` by two triangular solves, given the Cholesky factor `l` of `a`. Cost: 2·n²·m flops per matrix.
+ * Solves `a x = b` by two triangular solves, given the Cholesky factor `l` of `a`. Cost: 2·n²·m flops per matrix.
  *
  * @example
  * ```ts
@@ -94,8 +94,8 @@ export const choleskySolve = (l: Tensor, b: Tensor): Tensor =>
   triangularSolve(l, triangularSolve(l, b, { lower: true, transpose: false }), { lower: true, transpose: true });
 
 /**
- * Compute the inverse `a⁻¹`, given the Cholesky factor `l` of `a`. For one product with the inverse, `choleskySolve` is
- * cheaper and more accurate.
+ * Computes the inverse `a⁻¹`, given the Cholesky factor `l` of `a`. For one product with the inverse, `choleskySolve`
+ * is cheaper and more accurate.
  *
  * @example
  * ```ts
@@ -119,7 +119,7 @@ export interface Eigendecomposition {
 }
 
 /**
- * Compute the eigenvalues and eigenvectors of a symmetric matrix: `a = v diag(λ) vᵀ`.
+ * Computes the eigenvalues and eigenvectors of a symmetric matrix: `a = v diag(λ) vᵀ`.
  *
  * @param a f32 [..., n, n], symmetric; only the lower triangle is read.
  * @returns `values` λ, f32 [..., n], ascending, and `vectors` v, f32 [..., n, n], with orthonormal columns. In each
@@ -155,7 +155,7 @@ export interface QrFactors {
 }
 
 /**
- * Compute the thin QR factors `a = q r` by Householder reflections.
+ * Computes the thin QR factors `a = q r` by Householder reflections.
  *
  * @param a f32 [..., n, m] with n ≥ m.
  * @returns `q`, f32 [..., n, m], with orthonormal columns for any rank of `a`; `r`, f32 [..., m, m], upper triangular
@@ -176,15 +176,16 @@ export const qr = (a: Tensor): QrFactors => {
   return { q, r };
 };
 
-/** Return the row index and the column index of each entry of a square matrix. */
+/** Returns the row index and the column index of each entry of a square matrix. */
 const positions = (a: Tensor): { rows: Tensor; columns: Tensor } => {
   const shape = a.shape.slice(-2);
   return { rows: iota(shape, "i32", { dim: 0 }), columns: iota(shape, "i32", { dim: 1 }) };
 };
 
 /**
- * Compute the gradient of `cholesky` with respect to the lower triangle of `a`: `Φ(S + Sᵀ)` with `S = l⁻ᵀ Φ(lᵀ g) l⁻¹`.
- * `g` is the cotangent of `l`. Φ halves the diagonal of a matrix and sets the entries above the diagonal to zero.
+ * Computes the gradient of `cholesky` with respect to the lower triangle of `a`: `Φ(S + Sᵀ)` with
+ * `S = l⁻ᵀ Φ(lᵀ g) l⁻¹`. `g` is the cotangent of `l`. Φ halves the diagonal of a matrix and sets the entries above the
+ * diagonal to zero.
  *
  * Source: Murray 2016, arXiv 1602.07527, equations 9 and 10.
  */
@@ -203,7 +204,7 @@ export const choleskyGradient = (l: Tensor, g: Tensor): Tensor => {
 };
 
 /**
- * Compute the gradients of `triangularSolve` with respect to `l` and `b`, for the solution x of `op(l) x = b` and its
+ * Computes the gradients of `triangularSolve` with respect to `l` and `b`, for the solution x of `op(l) x = b` and its
  * cotangent `g`: `db = op(l)⁻ᵀ g`, and `dl = −db xᵀ` (its transpose if op transposes), restricted to the triangle that
  * was read.
  */
@@ -222,11 +223,11 @@ export const solveGradients = (
   return [where(broadcastTo(read, l.shape), negate(product), 0), db];
 };
 
-/** Return `x − xᵀ` for square matrices. */
+/** Returns `x − xᵀ` for square matrices. */
 const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2));
 
 /**
- * Compute the gradient of `eigh` with respect to the lower triangle of `a`. With `M = vᵀ gᵥ` and
+ * Computes the gradient of `eigh` with respect to the lower triangle of `a`. With `M = vᵀ gᵥ` and
  * `F[i][j] = 1/(λ[j] − λ[i])`, `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is the gradient with respect to all entries of
  * `a`; gᵥ and g_λ are the cotangents of v and λ. Because an entry of the triangle represents two entries of `a`, the
  * result is `S + Sᵀ` below the diagonal and `S` on the diagonal.
@@ -258,7 +259,7 @@ export const eighGradient = (values: Tensor, vectors: Tensor, gradValues: Tensor
 };
 
 /**
- * Compute the gradient of `qr` for linearly independent columns and cotangents g_q and g_r: `(g_q + q C) r⁻ᵀ`, where
+ * Computes the gradient of `qr` for linearly independent columns and cotangents g_q and g_r: `(g_q + q C) r⁻ᵀ`, where
  * `M = r g_rᵀ − g_qᵀ q`, and `C` is the lower triangle of M, mirrored above the diagonal. Only the upper triangle of
  * g_r is used.
  *

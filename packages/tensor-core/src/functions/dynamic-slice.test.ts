@@ -20,7 +20,7 @@ const counting = (shape: readonly number[], from = 0): NdArray =>
   );
 const integers = (values: readonly number[]): NdArray => NdArray.from(values, [values.length], "i32");
 
-/** Generate the shape of a tensor, the sizes of a window that fits into the tensor, and arbitrary starts. */
+/** Generates the shape of a tensor, the sizes of a window that fits into the tensor, and arbitrary starts. */
 const windows = fc
   .array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.nat(4), fc.integer({ min: -7, max: 9 })), {
     minLength: 1,

@@ -21,7 +21,7 @@ const startsOf = (op: string, starts: Starts): Tensor => {
 };
 
 /**
- * Return a slice of fixed size whose start indices are computed at run time. For constant starts, use `slice`.
+ * Returns a slice of fixed size whose start indices are computed at run time. For constant starts, use `slice`.
  *
  * A start outside 0 … dim − size is clamped to that range, as in XLA: the slice is always inside `x`. The gradient of
  * `x` is zero outside the slice.
@@ -46,7 +46,7 @@ export const dynamicSlice = (x: Tensor, starts: Starts, sizes: Shape): Tensor =>
 };
 
 /**
- * Return `x` with the slice at `starts` replaced by `update`. Starts are clamped as in `dynamicSlice`.
+ * Returns `x` with the slice at `starts` replaced by `update`. Starts are clamped as in `dynamicSlice`.
  *
  * The update is in place if `x` is not needed later. For example, if a key-value cache is donated to a compiled step
  * and returned from the step, the only cost is writing `update`.

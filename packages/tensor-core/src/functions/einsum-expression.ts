@@ -2,8 +2,8 @@ import { ArgumentError, ShapeError } from "../errors.ts";
 import { formatSpec, type TensorSpec } from "../shape.ts";
 
 /**
- * Dimension names of an operand or result: letters. The dimensions of "..." are named "…0", "…1", counted from the last
- * dimension, so that operands of different rank are aligned at the end.
+ * Dimension names of an einsum operand or result. Each name is a letter, except that the dimensions of "..." are named
+ * "…0", "…1", counted from the last dimension, so that operands of different rank are aligned at the end.
  */
 export type Labels = readonly string[];
 
@@ -17,7 +17,7 @@ export interface EinsumExpression {
 
 const isEllipsis = (label: string): boolean => label.startsWith("…");
 
-/** Split the text of one operand into letters and "...". */
+/** Splits the text of one operand into letters and "...". */
 const tokensOf = (part: string, expression: string): string[] => {
   const tokens = part.match(/\.\.\.|[^]/g) ?? [];
   const strange = tokens.find((token) => token !== "..." && !/^[A-Za-z]$/.test(token));
@@ -49,7 +49,7 @@ const labelsOf = (tokens: readonly string[], operand: TensorSpec, position: numb
 };
 
 /**
- * Return the result dimensions of an expression without `->`: the dimensions of "...", then the letters that occur
+ * Returns the result dimensions of an expression without `->`: the dimensions of "...", then the letters that occur
  * exactly once, in alphabetical order.
  */
 const impliedOutput = (inputs: readonly Labels[]): string[] => {
@@ -111,7 +111,7 @@ const sizesOf = (
 };
 
 /**
- * Parse an expression such as `"bij,bjk->bik"` for the given operands.
+ * Parses an expression such as `"bij,bjk->bik"` for the given operands.
  *
  * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match the expression.
  */

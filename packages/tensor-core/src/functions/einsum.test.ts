@@ -19,7 +19,7 @@ const filled = (shape: Shape, seed: number): NdArray =>
     shape,
   );
 
-/** Evaluate an expression without "..." by definition: one nested loop per dimension name. */
+/** Evaluates an expression without "..." by definition: one nested loop per dimension name. */
 const byLoops = (
   inputs: readonly string[],
   output: string,

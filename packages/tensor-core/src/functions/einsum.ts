@@ -20,7 +20,10 @@ const inOrder = ({ x, labels }: Term, order: Labels): Tensor =>
     order.map((label) => labels.indexOf(label)),
   );
 
-/** If a name occurs twice, take the diagonal: each (n + 1)-th entry of a flattened n × n matrix. */
+/**
+ * Returns the diagonal of dimensions with the same name: each (n + 1)-th entry of a flattened n × n matrix. A term
+ * whose names are all different is unchanged.
+ */
 const diagonal = ({ x, labels }: Term): Term => {
   const second = labels.findIndex((label, dim) => labels.indexOf(label) !== dim);
   if (second === -1) return { x, labels };
@@ -44,7 +47,7 @@ const removeDims = (
     : { x: take(x, dims), labels: labels.filter((_, dim) => !dims.includes(dim)) };
 };
 
-/** Sum over the dimensions for which `keeps` returns false. */
+/** Sums over the dimensions for which `keeps` returns false. */
 const sumUnneeded = (term: Term, keeps: (label: string) => boolean): Term =>
   removeDims(
     term,
@@ -52,7 +55,7 @@ const sumUnneeded = (term: Term, keeps: (label: string) => boolean): Term =>
     (x, dims) => sum(x, { dims }),
   );
 
-/** Remove dimensions of size 1 that are broadcast to the size of another operand. */
+/** Removes dimensions of size 1 that are broadcast to the size of another operand. */
 const dropBroadcast = (term: Term, sizes: ReadonlyMap<string, number>): Term =>
   removeDims(
     term,
@@ -65,8 +68,8 @@ const dropBroadcast = (term: Term, sizes: ReadonlyMap<string, number>): Term =>
   );
 
 /**
- * Reshape a term to [batch, rows, columns]. If the term is stored in transposed order, returns the transposed matrix
- * and true.
+ * Converts a term to matrices. Returns the matrices and whether they are transposed. If the term is stored with columns
+ * before rows, returns [batch, columns, rows] and true; otherwise, [batch, rows, columns] and false.
  */
 const asMatrices = (
   term: Term,
@@ -85,7 +88,7 @@ const asMatrices = (
 };
 
 /**
- * Multiply two terms, and sum over the names that occur in both terms and not in `needed`. `needed`: names of the
+ * Multiplies two terms, and sums over the names that occur in both terms and not in `needed`. `needed`: names of the
  * result, in order, then names of the remaining terms.
  */
 const contract = (one: Term, other: Term, needed: Labels, sizes: ReadonlyMap<string, number>): Term => {
@@ -121,7 +124,7 @@ const contract = (one: Term, other: Term, needed: Labels, sizes: ReadonlyMap<str
 };
 
 /**
- * Return the pair of terms whose product needs the fewest multiplications. If several pairs are equal, returns the
+ * Returns the pair of terms whose product needs the fewest multiplications. If several pairs are equal, returns the
  * first pair.
  */
 const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>): readonly [number, number] => {
@@ -134,7 +137,7 @@ const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>
 };
 
 /**
- * Einstein summation: multiply tensors, and sum over the dimensions whose names do not occur after `->`.
+ * Einstein summation: multiplies tensors, and sums over the dimensions whose names do not occur after `->`.
  * `"bij,bjk->bik"` is a product of matrices, `"ii->i"` a diagonal, `"ij->ji"` a transposition, `"i,j->ij"` an outer
  * product.
  *

@@ -20,7 +20,7 @@ import {
 } from "../shape.ts";
 
 /**
- * Create a tensor of `shape` filled with `value`. @throws ShapeError if an integer dtype cannot represent `value`.
+ * Creates a tensor of `shape` filled with `value`. @throws ShapeError if an integer dtype cannot represent `value`.
  *
  * @example
  * ```ts
@@ -34,28 +34,28 @@ export const full = (shape: Shape, value: number, dtype: DType = "f32"): Tensor 
   return emitOne("constant", [], { dtype, shape: [...shape], value: encodeNumber(value) });
 };
 
-/** Create a tensor of zeros. */
+/** Creates a tensor of zeros. */
 export const zeros = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 0, dtype);
 
-/** Create a tensor of ones. */
+/** Creates a tensor of ones. */
 export const ones = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 1, dtype);
 
-/** Create a tensor with the shape and dtype of `like`, filled with `value`. */
+/** Creates a tensor with the shape and dtype of `like`, filled with `value`. */
 export const fullLike = (like: TensorSpec, value: number): Tensor => {
   if (!isSpec(like)) throw new ArgumentError(`fullLike: ${describe(like)} has no dtype and shape; pass a Tensor`);
   return full(like.shape, value, like.dtype);
 };
 
-/** Create a tensor of zeros with the dtype and shape of another tensor. */
+/** Creates a tensor of zeros with the dtype and shape of another tensor. */
 export const zerosLike = (like: TensorSpec): Tensor => fullLike(like, 0);
 
-/** Create a tensor of ones with the dtype and shape of another tensor. */
+/** Creates a tensor of ones with the dtype and shape of another tensor. */
 export const onesLike = (like: TensorSpec): Tensor => fullLike(like, 1);
 
 const literalBound = 4096;
 
 /**
- * Create a tensor whose values are embedded in the graph, from a number, nested lists (`constant([[1, 2], [3, 4]])`),
+ * Creates a tensor whose values are embedded in the graph, from a number, nested lists (`constant([[1, 2], [3, 4]])`),
  * or a flat list or typed array with a shape.
  *
  * @throws ArgumentError for lists of different length, and for more than 4096 values; pass larger tensors as arguments
@@ -95,7 +95,7 @@ export interface DimOption {
 }
 
 /**
- * Create a tensor with the indices 0, 1, 2, … along `dim` (default: the last dimension), repeated along all other
+ * Creates a tensor with the indices 0, 1, 2, … along `dim` (default: the last dimension), repeated along all other
  * dimensions.
  *
  * @example
@@ -111,7 +111,7 @@ export const iota = (shape: Shape, dtype: DType = "i32", options: DimOption = {}
 };
 
 /**
- * Create the vector `[0, 1, …, count - 1]`.
+ * Creates the vector `[0, 1, …, count - 1]`.
  *
  * @example
  * ```ts
@@ -121,7 +121,7 @@ export const iota = (shape: Shape, dtype: DType = "i32", options: DimOption = {}
  */
 export const arange = (count: number, dtype: DType = "i32"): Tensor => iota([count], dtype);
 
-/** Return a copy of `x` as a separate node; passes remove the node. */
+/** Returns `x` as the result of a separate node, which passes remove. */
 export const identity = (x: Tensor): Tensor => emitOne("identity", [x]);
 
 type Operand = Tensor | number;
@@ -130,7 +130,7 @@ const broadcast = (x: Tensor, shape: Shape): Tensor =>
   sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] });
 
 /**
- * Create the tensor for a number operand, with the shape and dtype of the other operand.
+ * Creates the tensor for a number operand, with the shape and dtype of the other operand.
  *
  * @throws ShapeError, with the operator's name, if the dtype cannot represent the number.
  */
@@ -228,7 +228,7 @@ export const round = (x: Tensor): Tensor => emitOne("round", [x]);
 export const isFinite = (x: Tensor): Tensor => emitOne("is-finite", [x]);
 
 /**
- * Return `x`, but block the gradient.
+ * Returns `x`, but blocks the gradient.
  *
  * @example
  * ```ts
@@ -245,7 +245,7 @@ export const square = (x: Tensor): Tensor => multiply(x, x);
 export const reciprocal = (x: Tensor): Tensor => divide(1, x);
 
 /**
- * Clamp `x` to `low` … `high`. The gradient is 1 if low ≤ x ≤ high, otherwise 0. NaN stays NaN.
+ * Clamps `x` to `low` … `high`. The gradient is 1 if low ≤ x ≤ high, otherwise 0. NaN stays NaN.
  *
  * @example
  * ```ts
@@ -308,7 +308,7 @@ export const shiftLeft = (a: Operand, b: Operand): Tensor => binary("shift-left"
 export const shiftRight = (a: Operand, b: Operand): Tensor => binary("shift-right", a, b);
 
 /**
- * Select `a` if the bool `condition` is true, otherwise `b`. All operands are broadcast to a common shape.
+ * Selects `a` if the bool `condition` is true, otherwise `b`. All operands are broadcast to a common shape.
  *
  * No gradient flows to entries that are not selected. However, if an entry that is not selected was computed by a
  * function with an infinite derivative, the gradient of the function's operand is 0 · ∞ = NaN. To avoid this, also
@@ -335,7 +335,7 @@ export const where = (condition: Tensor, a: Operand, b: Operand): Tensor => {
 };
 
 /**
- * Convert `x` to another dtype; see `castOperator` for the rounding.
+ * Converts `x` to another dtype; see `castOperator` for the rounding.
  *
  * @example
  * ```ts
@@ -351,7 +351,7 @@ export const cast = (x: Tensor, dtype: DType): Tensor => {
 };
 
 /**
- * Reinterpret the 32 bits of each element as another dtype: f32, i32 or u32. Does not copy: a separate `bitcast` is a
+ * Reinterprets the 32 bits of each element as another dtype: f32, i32 or u32. Does not copy: a separate `bitcast` is a
  * view, and a `bitcast` fused with other elementwise operators has no cost.
  *
  * @example

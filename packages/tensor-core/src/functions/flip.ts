@@ -5,7 +5,7 @@ import { resolveDims } from "../shape.ts";
 import { arange, subtract } from "./elementwise.ts";
 
 /**
- * Reverse the order of entries along `dims` (default: all dimensions). Accepts any dtype.
+ * Reverses the order of entries along `dims` (default: all dimensions). Accepts any dtype.
  *
  * Cost: one read and one write of `x` for each dimension.
  * @example

@@ -2,7 +2,7 @@ import { emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 /**
- * Multiply each group of rows by the matrix of the group: `y[r] = x[r] · w[g]` for the rows r of group g. Rows are
+ * Multiplies each group of rows by the matrix of the group: `y[r] = x[r] · w[g]` for the rows r of group g. Rows are
  * sorted by group; group sizes are known only at run time, as for experts in MoE layers.
  *
  * Group 0 has the first `counts[0]` rows, group 1 the next `counts[1]`, and so on. Negative counts are treated as 0. If

@@ -132,7 +132,7 @@ describe("permuteRows", () => {
       Array.from({ length: 2 * size * 3 }, (_, i) => Math.sin(i + 1 + phase)),
       [2, size, 3],
     );
-  /** Return the function that computes the gradient of ⟨pick(x, p), u⟩ with respect to x. */
+  /** Returns the function that computes the gradient of ⟨pick(x, p), u⟩ with respect to x. */
   const gradient =
     (pick: (x: Tensor, p: Tensor, options: { readonly dim: number }) => Tensor) =>
     (...[x, p, u]: Tensor[]): Tensor =>

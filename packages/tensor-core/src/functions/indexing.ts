@@ -11,7 +11,7 @@ export interface GatherOptions extends DimOption {
 }
 
 /**
- * Select entries of `x` along `dim` (default: 0) by index. The result has shape
+ * Selects entries of `x` along `dim` (default: 0) by index. The result has shape
  * `x.shape[:dim] + indices.shape + x.shape[dim+1:]`.
  *
  * Kernels cannot throw for an index out of range (index < 0 or index ≥ size). With `outside: "invalid"`, the result for
@@ -35,7 +35,7 @@ export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}):
 };
 
 /**
- * Look up rows of `table`, shape [entries, width], by `indices` of any shape. The result has shape indices.shape +
+ * Looks up rows of `table`, shape [entries, width], by `indices` of any shape. The result has shape indices.shape +
  * [width]. An index out of range gives NaN, see `gather`.
  *
  * @example
@@ -50,8 +50,8 @@ export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}):
 export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(table, indices);
 
 /**
- * Return `base` with `updates` added at `indices` along `dim` (default: 0). Updates with equal indices are added in the
- * order of `indices`. Indices out of range are skipped.
+ * Returns `base` with `updates` added at `indices` along `dim` (default: 0). Updates with equal indices are added in
+ * the order of `indices`. Indices out of range are skipped.
  *
  * @param indices i32, any shape.
  * @param updates Tensor of shape `base.shape[:dim] + indices.shape + base.shape[dim+1:]` with the dtype of `base`: f32,
@@ -73,7 +73,7 @@ export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, optio
 };
 
 /**
- * Sum the rows of `x` by segment: row s of the result is the sum of all rows r with `segmentIds[r] = s`, or 0 if the
+ * Sums the rows of `x` by segment: row s of the result is the sum of all rows r with `segmentIds[r] = s`, or 0 if the
  * segment is empty.
  *
  * Segment ids may have any order; rows with an id below 0 or at least numSegments are skipped. All backends add rows in
@@ -104,7 +104,7 @@ export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): 
 };
 
 /**
- * Permute the entries of `x` along `dim` (default: 0): `gather` by a permutation. Because no entry is selected twice,
+ * Permutes the entries of `x` along `dim` (default: 0): `gather` by a permutation. Because no entry is selected twice,
  * the gradient is a gather by the inverse permutation, without additions.
  *
  * @param permutation i32 [x.shape[dim]], a permutation of 0 … size−1. If `permutation` is not a permutation, indices
@@ -131,7 +131,7 @@ export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption =
 };
 
 /**
- * Compute the inverse of `permutation` (i32 vector); −1 for an entry that no index selects.
+ * Computes the inverse of `permutation` (i32 vector); −1 for an entry that no index selects.
  *
  * @example
  * ```ts
@@ -152,7 +152,7 @@ export const invertPermutation = (permutation: Tensor): Tensor => {
 };
 
 /**
- * Return the indices of the true entries of a vector.
+ * Returns the indices of the true entries of a vector.
  *
  * @param mask bool [n].
  * @param capacity Maximum number of returned indices; only the first true entries are returned.
@@ -183,7 +183,7 @@ export interface CompactEntries {
 }
 
 /**
- * Select the entries of a vector with magnitude at least `bound`, in one read; only the first `capacity` are returned.
+ * Selects the entries of a vector with magnitude at least `bound`, in one read; only the first `capacity` are returned.
  * Zeros are never selected. NaN entries are always selected; a NaN bound is treated as infinite.
  *
  * @param x f32 [n]. @param bound f32 []; its sign is ignored.

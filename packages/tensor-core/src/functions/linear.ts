@@ -23,7 +23,7 @@ const broadcastBatch = (x: Tensor, batch: Shape): Tensor => {
 };
 
 /**
- * Multiply matrices: `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]`, either operand optionally transposed.
+ * Multiplies matrices: `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]`, either operand optionally transposed.
  *
  * @param a f32, or f16 or bf16 with sums in f32: [..., M, K] ([..., K, M] when transposed), e.g. activations [64, 128,
  * 768].

@@ -8,8 +8,8 @@ import { reshape } from "./movement.ts";
 import { reduceMax, type ReduceOptions, sum } from "./reduce.ts";
 
 /**
- * Compute `log Σ exp(x)` over `dims`, f32, without overflow: the maximum is subtracted before the exponential and added
- * to the result.
+ * Computes `log Σ exp(x)` over `dims`, f32, without overflow: the maximum is subtracted before the exponential and
+ * added to the result.
  *
  * The result is −∞ if there are no entries or all entries are −∞, and ∞ if an entry is ∞. The gradient is the softmax
  * over `dims`; the gradient is 0 if the result is −∞.

@@ -7,7 +7,7 @@ import { checkOptions } from "../options.ts";
 import { elementCount, formatShape, requireShape, resolveDim, resolveDims, type Shape, sameShape } from "../shape.ts";
 
 /**
- * Broadcast `x` to `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1).
+ * Broadcasts `x` to `shape` (NumPy rule: aligned at the last dimension, sizes equal or 1).
  *
  * @example
  * ```ts
@@ -23,7 +23,7 @@ export const broadcastTo = (x: Tensor, shape: Shape): Tensor => {
 };
 
 /**
- * Return the dimensions of `to` along which a tensor of shape `from` is broadcast.
+ * Returns the dimensions of `to` along which a tensor of shape `from` is broadcast.
  *
  * @example
  * ```ts
@@ -36,7 +36,8 @@ export const broadcastDims = (from: Shape, to: Shape): number[] => {
 };
 
 /**
- * Sum `x` over all dimensions along which a tensor of `shape` was broadcast to `x.shape`: the adjoint of `broadcastTo`.
+ * Sums `x` over all dimensions along which a tensor of `shape` was broadcast to `x.shape`: the adjoint of
+ * `broadcastTo`.
  *
  * @example
  * ```ts
@@ -57,7 +58,7 @@ export const sumTo = (x: Tensor, shape: Shape): Tensor => {
 };
 
 /**
- * Return the elements of `x` with another shape. One size may be -1; it is computed from the other sizes.
+ * Returns the elements of `x` with another shape. One size may be -1; it is computed from the other sizes.
  *
  * @example
  * ```ts
@@ -90,7 +91,7 @@ export interface FlattenOptions {
 }
 
 /**
- * Merge dimensions `first` to `last` into one. Default: all dimensions.
+ * Merges dimensions `first` to `last` into one. Default: all dimensions.
  *
  * @example
  * ```ts
@@ -114,7 +115,7 @@ export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
 };
 
 /**
- * Remove dimensions of size 1: `dims`, or all dimensions of size 1 by default.
+ * Removes dimensions of size 1: `dims`, or all dimensions of size 1 by default.
  *
  * @example
  * ```ts
@@ -144,7 +145,7 @@ export const squeeze = (x: Tensor, options: { readonly dims?: number | readonly 
 };
 
 /**
- * Insert dimensions of size 1 at indices `dims` of the result.
+ * Inserts dimensions of size 1 at indices `dims` of the result.
  *
  * @example
  * ```ts
@@ -171,7 +172,7 @@ export const expandDims = (x: Tensor, options: { readonly dims: number | readonl
 };
 
 /**
- * Reorder dimensions: dimension d of the result is dimension `permutation[d]` of `x`. Without `permutation`, the order
+ * Reorders dimensions: dimension d of the result is dimension `permutation[d]` of `x`. Without `permutation`, the order
  * of dimensions is reversed.
  *
  * @example
@@ -195,7 +196,7 @@ export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor =>
 };
 
 /**
- * Swap two dimensions.
+ * Swaps two dimensions.
  *
  * @example
  * ```ts
@@ -214,7 +215,7 @@ export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
 };
 
 /**
- * Select every `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d.
+ * Selects every `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d.
  * Negative starts and ends count from the end. If a list has fewer entries than `x` has dimensions, the remaining
  * dimensions are not sliced.
  *
@@ -258,7 +259,7 @@ const requireList = (op: string, tensors: readonly Tensor[]): void => {
 };
 
 /**
- * Concatenate tensors along `dim` (default: 0).
+ * Concatenates tensors along `dim` (default: 0).
  *
  * @example
  * ```ts
@@ -277,8 +278,8 @@ export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Ten
 };
 
 /**
- * Split `x` along `dim` (default: 0) into `parts` equal parts, or into parts with the sizes in `parts`. `concat` is the
- * inverse.
+ * Splits `x` along `dim` (default: 0) into `parts` equal parts, or into parts with the sizes in `parts`. `concat` is
+ * the inverse.
  *
  * @example
  * ```ts
@@ -319,7 +320,7 @@ export const split = (x: Tensor, parts: number | readonly number[], options: Dim
 };
 
 /**
- * Stack tensors of equal shape along a new dimension `dim` (default: 0).
+ * Stacks tensors of equal shape along a new dimension `dim` (default: 0).
  *
  * @example
  * ```ts
@@ -341,7 +342,7 @@ export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tens
 };
 
 /**
- * Pad `x` with `value`: `widths[d]` is the number of entries added before and after along dimension d.
+ * Pads `x` with `value`: `widths[d]` is the number of entries added before and after along dimension d.
  *
  * @example
  * ```ts
@@ -371,7 +372,7 @@ export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], v
 };
 
 /**
- * Pad with zeros, including `interior[d]` zeros between adjacent entries along dimension d: the adjoint of a strided
+ * Pads with zeros, including `interior[d]` zeros between adjacent entries along dimension d: the adjoint of a strided
  * `slice`.
  *
  * @example

@@ -7,7 +7,7 @@ import { equal, sqrt, square, where } from "./elementwise.ts";
 import { type ReduceOptions, sum } from "./reduce.ts";
 
 /**
- * Compute the Euclidean norm `√Σ x²` over `dims`, f32. The gradient is `x / norm`, or 0 if the norm is 0, as in
+ * Computes the Euclidean norm `√Σ x²` over `dims`, f32. The gradient is `x / norm`, or 0 if the norm is 0, as in
  * PyTorch.
  *
  * Squares are not scaled: entries above 1.8e19 give Infinity, entries below 1e-23 are treated as 0.

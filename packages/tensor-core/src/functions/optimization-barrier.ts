@@ -2,7 +2,7 @@ import { emit } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 /**
- * Return tensors unchanged, and prevent optimizations across the barrier: passes do not fold, fuse or move operators
+ * Returns tensors unchanged, and prevents optimizations across the barrier: passes do not fold, fuse or move operators
  * across a barrier, and never merge two barriers. All operands are computed before any node that reads a result.
  *
  * Used for recomputation: nodes that are recomputed in the backward pass read their operands through a barrier. In the

@@ -46,7 +46,7 @@ const resolve = (
 };
 
 /**
- * Compute the maximum of each window, per channel; padding is ignored. The gradient flows to the first maximum of a
+ * Computes the maximum of each window, per channel; padding is ignored. The gradient flows to the first maximum of a
  * window in row-major order, as in PyTorch. NaN is treated as the maximum.
  *
  * @param x f32 [N, H, W, C]. @returns f32 [N, H', W', C], H' = ⌊(H + padding − window) / stride⌋ + 1.
@@ -61,7 +61,7 @@ export const maxPool2d = (x: Tensor, options: Pool2dOptions): Tensor =>
   emitOne("max-pool2d", [x], resolve("max-pool2d", x, checkOptions("maxPool2d(x)", options, poolOptions)));
 
 /**
- * Compute the mean of each window, per channel. Shapes as in `maxPool2d`.
+ * Computes the mean of each window, per channel. Shapes as in `maxPool2d`.
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor => {
 };
 
 /**
- * Compute the mean over all pixels: [N, H, W, C] to [N, C].
+ * Computes the mean over all pixels: [N, H, W, C] to [N, C].
  *
  * @example
  * ```ts

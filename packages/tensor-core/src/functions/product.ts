@@ -7,7 +7,7 @@ import { multiply, ones } from "./elementwise.ts";
 import { reshape, slice } from "./movement.ts";
 import type { ReduceOptions } from "./reduce.ts";
 
-/** Return entries `begin` to `end` − 1 along one dimension. */
+/** Returns entries `begin` to `end` − 1 along one dimension. */
 const rangeOf = (x: Tensor, along: number, begin: number, end: number): Tensor =>
   slice(
     x,
@@ -15,7 +15,10 @@ const rangeOf = (x: Tensor, along: number, begin: number, end: number): Tensor =
     x.shape.map((size, dim) => (dim === along ? end : size)),
   );
 
-/** Reduce one dimension to size 1: repeatedly multiply the first half by the second half. */
+/**
+ * Computes the product along one dimension, which keeps size 1: the first half is multiplied by the second half until
+ * one entry remains.
+ */
 const foldDim = (x: Tensor, along: number): Tensor => {
   const size = x.shape[along]!;
   if (size === 0)
@@ -30,7 +33,7 @@ const foldDim = (x: Tensor, along: number): Tensor => {
 };
 
 /**
- * Compute the product over `dims`; 1 if there are no entries. Accepts f32, i32 and u32; integers wrap around.
+ * Computes the product over `dims`; 1 if there are no entries. Accepts f32, i32 and u32; integers wrap around.
  *
  * The gradient of each entry is the product of the other entries, computed without division, so the gradient is correct
  * even if entries are 0.

@@ -54,7 +54,7 @@ const lastDim = (x: Tensor, from: number, to: number): Tensor => {
 };
 
 /**
- * Pack u8 codes: each row is divided into `parts` equal parts, and part k is stored in bits `bits·k` to
+ * Packs u8 codes: each row is divided into `parts` equal parts, and part k is stored in bits `bits·k` to
  * `bits·(k + 1) − 1` of each byte. Adjacent codes are stored in adjacent bytes.
  */
 const packCodes = (codes: Tensor, bits: number, parts: number): Tensor => {
@@ -85,7 +85,7 @@ const unpackCodes = (codes: Tensor, bits: number, parts: number, count: number):
 };
 
 /**
- * Quantize each row (last dimension) to integer multiples of one scale, symmetric around 0:
+ * Quantizes each row (last dimension) to integer multiples of one scale, symmetric around 0:
  * `x ≈ (code − 2^(bits−1)) · scale` with `scale = max|x| / (2^(bits−1) − 1)`, at least 2⁻¹²⁶. A row of zeros stays
  * zero; a row with a NaN or an infinity becomes NaN.
  *
@@ -129,7 +129,7 @@ export const quantize = (
 };
 
 /**
- * Decode the result of `quantize`: `(code − 2^(bits−1)) · scale`.
+ * Decodes the result of `quantize`: `(code − 2^(bits−1)) · scale`.
  *
  * @param codes u8 [..., ⌈count·bits/8⌉]. @param scale f32 [..., 1].
  * @returns f32 [..., count].

@@ -14,7 +14,7 @@ import { sum } from "./reduce.ts";
 
 const spec = (dtype: DType, shape: Shape): { dtype: DType; shape: Shape } => ({ dtype, shape });
 
-/** Return nonzero integers that differ between ranks and positions. Sums are exact, and zeros can only be padding. */
+/** Returns nonzero integers that differ between ranks and positions. Sums are exact, and zeros can only be padding. */
 const values = (dtype: DType, shape: Shape, rank: number, seed = 1): ReferenceArray => ({
   spec: spec(dtype, shape),
   data: Float64Array.from({ length: elementCount(shape) }, (_, i) => 1 + ((i * 7 + rank * 13 + seed * 5) % 23)),
@@ -76,7 +76,7 @@ const world = ({ chunks }: Case): fc.Arbitrary<World> =>
       }),
     );
 
-/** Compute the expected result of rank `to`, row by row. */
+/** Computes the expected result of rank `to`, row by row. */
 const expected = (
   x: readonly ReferenceArray[],
   { capacity, width, rows }: World,
@@ -92,7 +92,7 @@ const expected = (
   return { x: result, rows: received };
 };
 
-/** Convert a result to a list, because records are flattened in name order. */
+/** Converts a result to a list, because records are flattened in name order. */
 const inOrder = ({ x, rows }: RaggedResult): Tensor[] => [x, rows];
 
 const traced = (

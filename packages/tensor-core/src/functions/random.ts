@@ -8,8 +8,8 @@ import { add, cast, cos, full, less, log, multiply, negate, shiftRight, sqrt, wh
 import { argmax } from "./reduce.ts";
 
 /**
- * Generate uniform random bits: flat element i is word `i mod 2` of Threefry2x32-20 under `key` at counter `(⌊i/2⌋,
- * 0)`. Equal keys give equal bits, so derive a new key for each use with `foldIn` or `splitKey`.
+ * Generates uniform random bits: flat element i is word `i mod 2` of Threefry2x32-20 under `key` at counter
+ * `(⌊i/2⌋, 0)`. Equal keys give equal bits, so derive a new key for each use with `foldIn` or `splitKey`.
  *
  * @param key u32[2]
  * @returns u32 of `shape`.
@@ -26,7 +26,7 @@ export const randomBits = (key: Tensor, shape: Shape): Tensor => {
 };
 
 /**
- * Derive a new key from a key and a number, such as the step number or a layer index: `threefry(key, (data, 1))`.
+ * Derives a new key from a key and a number, such as the step number or a layer index: `threefry(key, (data, 1))`.
  *
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export const foldIn = (key: Tensor, data: Tensor | number): Tensor => {
 };
 
 /**
- * Derive `count` independent keys from a key.
+ * Derives `count` independent keys from a key.
  *
  * @example
  * ```ts
@@ -56,11 +56,11 @@ export const splitKey = (key: Tensor, count = 2): Tensor[] => {
   return Array.from({ length: count }, (_, i) => foldIn(key, i));
 };
 
-/** Convert the upper 24 bits to a fraction in [0, 1). Exact in f32, so all backends generate equal numbers. */
+/** Converts the upper 24 bits to a fraction in [0, 1). Exact in f32, so all backends generate equal numbers. */
 const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
 
 /**
- * Generate uniform f32 numbers in [low, high), in steps of `(high - low) / 2²⁴` from `low`.
+ * Generates uniform f32 numbers in [low, high), in steps of `(high - low) / 2²⁴` from `low`.
  *
  * @example
  * ```ts
@@ -82,7 +82,7 @@ export const uniform = (
 };
 
 /**
- * Generate normally distributed f32 numbers with the given mean (default: 0) and standard deviation (default: 1), by
+ * Generates normally distributed f32 numbers with the given mean (default: 0) and standard deviation (default: 1), by
  * the Box-Muller transform: `z = √(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z| stays below 5.8.
  * Cost: two random words per value.
  * @example
@@ -106,7 +106,7 @@ export const normal = (
 };
 
 /**
- * Generate random bools that are true with probability `probability`.
+ * Generates random bools that are true with probability `probability`.
  *
  * @example
  * ```ts
@@ -119,7 +119,7 @@ export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shap
   less(uniform(key, shape), probability);
 
 /**
- * Set each element to 0 with probability `rate`, and divide the remaining elements by `1 - rate`, so that the
+ * Sets each element to 0 with probability `rate`, and divides the remaining elements by `1 - rate`, so that the
  * expectation is unchanged.
  *
  * @throws ArgumentError unless 0 ≤ rate < 1.
@@ -141,7 +141,8 @@ export const dropout = (x: Tensor, rate: number, key: Tensor): Tensor => {
 };
 
 /**
- * Sample one class (i32) per row from unnormalized log-probabilities along the last dimension, by the Gumbel-max trick.
+ * Samples one class (i32) per row from unnormalized log-probabilities along the last dimension, by the Gumbel-max
+ * trick.
  *
  * @example
  * ```ts

@@ -24,7 +24,7 @@ const reduce = (call: string, op: string, x: Tensor, options: ReduceOptions): Te
 };
 
 /**
- * Compute the sum over `dims`; 0 if there are no entries. Accepts f32, i32 and u32.
+ * Computes the sum over `dims`; 0 if there are no entries. Accepts f32, i32 and u32.
  *
  * @example
  * ```ts
@@ -36,7 +36,7 @@ const reduce = (call: string, op: string, x: Tensor, options: ReduceOptions): Te
 export const sum = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("sum(x)", "sum", x, options);
 
 /**
- * Compute the maximum over `dims`; the smallest value of the dtype if there are no entries. Several equal maxima share
+ * Computes the maximum over `dims`; the smallest value of the dtype if there are no entries. Several equal maxima share
  * the gradient equally.
  *
  * @example
@@ -50,7 +50,7 @@ export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   reduce("reduceMax(x)", "reduce-max", x, options);
 
 /**
- * Compute the minimum over `dims`; the largest value of the dtype if there are no entries. Several equal minima share
+ * Computes the minimum over `dims`; the largest value of the dtype if there are no entries. Several equal minima share
  * the gradient equally.
  *
  * @example
@@ -99,7 +99,7 @@ const requireBool = (x: Tensor, op: string): Tensor => {
 const reducedCount = (x: Tensor, dims: ReduceOptions["dims"], op: string): number =>
   elementCount(resolveDims(dims, x.rank, op).map((dim) => x.shape[dim]!));
 
-/** Check that the dtype is f32. Integers are rejected, because their mean is not an integer. */
+/** Checks that the dtype is f32. Integers are rejected, because their mean is not an integer. */
 const requireReal = (x: Tensor, op: string): Tensor => {
   requireOperands(op, [x]);
   if (x.dtype !== "f32")
@@ -108,7 +108,7 @@ const requireReal = (x: Tensor, op: string): Tensor => {
 };
 
 /**
- * Compute the arithmetic mean over `dims`, f32; NaN if there are no entries.
+ * Computes the arithmetic mean over `dims`, f32; NaN if there are no entries.
  *
  * @throws ShapeError for other dtypes: cast integers first.
  * @example
@@ -129,7 +129,7 @@ export interface VarianceOptions extends ReduceOptions {
 }
 
 /**
- * Compute the variance over `dims`, f32: `Σ (x - mean)² / (n - correction)`.
+ * Computes the variance over `dims`, f32: `Σ (x - mean)² / (n - correction)`.
  *
  * @throws ShapeError for other dtypes: cast integers first.
  * @example
@@ -152,7 +152,7 @@ const argReduce = (op: "argmax" | "argmin", x: Tensor, options: DimOption): Tens
 };
 
 /**
- * Return the index (i32) of the maximum along `dim` (default: the last dimension); the first index if several are
+ * Returns the index (i32) of the maximum along `dim` (default: the last dimension); the first index if several are
  * equal. NaN is treated as the maximum.
  *
  * @example
@@ -165,7 +165,7 @@ const argReduce = (op: "argmax" | "argmin", x: Tensor, options: DimOption): Tens
 export const argmax = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmax", x, options);
 
 /**
- * Return the index (i32) of the minimum along `dim` (default: the last dimension); the first index if several are
+ * Returns the index (i32) of the minimum along `dim` (default: the last dimension); the first index if several are
  * equal. NaN is treated as the minimum.
  *
  * @example
@@ -183,7 +183,7 @@ export interface CumsumOptions extends DimOption {
 }
 
 /**
- * Compute the inclusive cumulative sum along `dim` (default: the last dimension).
+ * Computes the inclusive cumulative sum along `dim` (default: the last dimension).
  *
  * @example
  * ```ts
@@ -209,7 +209,7 @@ export interface TopKOptions {
 }
 
 /**
- * Return the `k` largest entries along the last dimension. Equal entries are ordered by index; NaN is treated as the
+ * Returns the `k` largest entries along the last dimension. Equal entries are ordered by index; NaN is treated as the
  * maximum.
  *
  * @returns `[values, indices]`, shaped like `x` with a last dimension of `k`; indices are i32.
@@ -227,7 +227,7 @@ export const topK = (x: Tensor, k: number, options: TopKOptions = {}): [values: 
 };
 
 /**
- * Count the values in each of `bins` bins of equal width over [low, high]. The bin of x is
+ * Counts the values in each of `bins` bins of equal width over [low, high]. The bin of x is
  * `⌊(x − low)/(high − low) · bins⌋`; `x = high` is in the last bin.
  *
  * Values outside the range, and NaN, are not counted. If low = high, or if the range is narrower than `bins · 2⁻¹²⁸`,

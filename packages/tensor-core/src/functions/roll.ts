@@ -6,7 +6,7 @@ import { formatSpec, resolveDim } from "../shape.ts";
 import { concat, split } from "./movement.ts";
 
 /**
- * Shift the entries of `x` by `shift` positions towards higher indices along `dim`; entries shifted beyond the end are
+ * Shifts the entries of `x` by `shift` positions towards higher indices along `dim`; entries shifted beyond the end are
  * inserted at the beginning. Negative shifts move entries towards lower indices.
  *
  * @throws ArgumentError if the shift is not an integer, or if `dim` is missing.

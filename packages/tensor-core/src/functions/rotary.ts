@@ -83,7 +83,7 @@ const checkScaling = (scaling: RotaryScaling | undefined): void => {
 const word = 2 ** 32;
 const fraction = (x: number): number => x - Math.floor(x);
 
-/** Compute the upper 32 bits of a u32 product, from 16-bit halves. */
+/** Computes the upper 32 bits of a u32 product, from 16-bit halves. */
 const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
   const [aLow, aHigh] = [bitwiseAnd(a, 0xffff), shiftRight(a, 16)];
   const [bLow, bHigh] = [bitwiseAnd(b, 0xffff), shiftRight(b, 16)];
@@ -93,8 +93,8 @@ const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
 };
 
 /**
- * Compute the rotation angles, in −π … π, f32 [..., T, pairs]. Direct f32 multiplication would have a relative error of
- * 2⁻²⁴, which is an absolute error of 0.06 at position 10⁶. Therefore, frequencies are stored as 64-bit fixed-point
+ * Computes the rotation angles, in −π … π, f32 [..., T, pairs]. Direct f32 multiplication would have a relative error
+ * of 2⁻²⁴, which is an absolute error of 0.06 at position 10⁶. Therefore, frequencies are stored as 64-bit fixed-point
  * fractions of a turn per position (two u32 words). Position times frequency, modulo one turn, is then an integer
  * product, exact to 2⁻³² turns at all positions, including negative positions.
  */
@@ -111,7 +111,7 @@ const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => 
 };
 
 /**
- * Rotary position embedding: rotate pair i of the row at position t by the angle `t · base^(−2i/D)`; `scaling` may
+ * Rotary position embedding: rotates pair i of the row at position t by the angle `t · base^(−2i/D)`; `scaling` may
  * change the frequency.
  *
  * The gradient rotates in the opposite direction. Angles are exact to 2⁻³² turns at all positions (all i32 values if

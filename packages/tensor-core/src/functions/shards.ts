@@ -11,8 +11,10 @@ import { multiply } from "./elementwise.ts";
 import { reshape, transpose } from "./movement.ts";
 
 /**
- * Check a shard. @returns Number of ranks along the axis. @throws ArgumentError if `x` is not a tensor, or `shard` is
- * not a valid shard of `x`.
+ * Checks that `shard` is a valid shard of `x`.
+ *
+ * @returns Number of ranks along the axis.
+ * @throws ArgumentError if `x` is not a tensor, or `shard` is not a valid shard of `x`.
  */
 const checkShard = (name: string, x: Tensor, shard: Shard): number => {
   requireOperands(name, [x]);
@@ -34,7 +36,7 @@ const partSize = (name: string, { shape }: Tensor, { axis, dim }: Shard): number
 };
 
 /**
- * Return this rank's shard of a replicated tensor. The gradient has zeros outside the shard.
+ * Returns this rank's shard of a replicated tensor. The gradient has zeros outside the shard.
  *
  * @throws ArgumentError for a dimension that does not exist, or that is not divisible by the number of ranks.
  */
@@ -50,7 +52,7 @@ export const ownShard = (x: Tensor, shard: Shard): Tensor => {
   );
 };
 
-/** Reshape `[…, P·n, …]` to `[P, …, n, …]`, so that dimension 0 is the rank index. */
+/** Reshapes `[…, P·n, …]` to `[P, …, n, …]`, so that dimension 0 is the rank index. */
 const splitByRank = (x: Tensor, dim: number, numRanks: number): Tensor => {
   const before = x.shape.slice(0, dim);
   const split = reshape(x, [...before, numRanks, x.shape[dim]! / numRanks, ...x.shape.slice(dim + 1)]);
@@ -58,7 +60,7 @@ const splitByRank = (x: Tensor, dim: number, numRanks: number): Tensor => {
 };
 
 /**
- * Gather the full tensor from the shards of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent
+ * Gathers the full tensor from the shards of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent
  * per rank.
  *
  * @throws ArgumentError for a dimension that does not exist.
@@ -78,7 +80,7 @@ export const gatherShards = (x: Tensor, shard: Shard): Tensor => {
 };
 
 /**
- * Return this rank's shard of the sum of `x` over all ranks. Adjoint of `gatherShards`. Cost: (P−1)/P of the bytes of
+ * Returns this rank's shard of the sum of `x` over all ranks. Adjoint of `gatherShards`. Cost: (P−1)/P of the bytes of
  * `x` sent per rank.
  *
  * @throws ArgumentError for a dimension that does not exist, or that is not divisible by the number of ranks.

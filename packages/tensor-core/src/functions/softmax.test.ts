@@ -150,7 +150,7 @@ describe("cross-entropy", () => {
       return results.map((array) => array.toNumbers()) as [number[], number[]];
     };
     /**
-     * Compute the expected loss by definition, in f64: target probability 1 − ε + ε/C for the label and ε/C for all
+     * Computes the expected loss by definition, in f64: target probability 1 − ε + ε/C for the label and ε/C for all
      * other classes; mean over rows 0, 1 and 3.
      */
     const byHand = (smoothing: number): number => {

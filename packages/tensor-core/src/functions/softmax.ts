@@ -7,7 +7,7 @@ import { add, cast, type DimOption, divide, logicalAnd, multiply, negate, notEqu
 import { reshape, swapDims } from "./movement.ts";
 import { mean, sum } from "./reduce.ts";
 
-/** Apply an operator that works along the last dimension to dimension `dim` instead. */
+/** Applies an operator that works along the last dimension to dimension `dim` instead. */
 const emitAlongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOption): Tensor => {
   const { dim = -1 } = checkOptions(op === "softmax" ? "softmax(x)" : "logSoftmax(x)", options, { dim: true });
   requireOperands(op, [x]);
@@ -79,7 +79,7 @@ const checkRows = (
 };
 
 /**
- * Return whether each row is included in the loss, bool, shaped like the labels; undefined if all rows are included.
+ * Returns whether each row is included in the loss, bool, shaped like the labels; undefined if all rows are included.
  */
 const countedRows = (labels: Tensor, { mask, ignoreIndex }: CrossEntropyOptions): Tensor | undefined => {
   // For labels of another dtype, the operator throws a more specific error.
@@ -105,8 +105,8 @@ const countedLosses = (logits: Tensor, labels: Tensor, labelSmoothing: number, c
 };
 
 /**
- * Compute the cross-entropy of each row, `logsumexp(logits) − logits[label]`, in nats. With label smoothing ε, the loss
- * is `(1 − ε)` times this value plus ε times the mean of this value over all labels.
+ * Computes the cross-entropy of each row, `logsumexp(logits) − logits[label]`, in nats. With label smoothing ε, the
+ * loss is `(1 − ε)` times this value plus ε times the mean of this value over all labels.
  *
  * @param logits f32 [..., C].
  * @param labels i32 [...]. If a label of an included row is outside 0 ≤ label < C, the loss and the gradient of the row
@@ -134,7 +134,7 @@ export const crossEntropyPerRow = (logits: Tensor, labels: Tensor, options: Cros
 };
 
 /**
- * Compute the mean cross-entropy over the included rows, in nats: the loss of a classifier or a language model.
+ * Computes the mean cross-entropy over the included rows, in nats: the loss of a classifier or a language model.
  * Arguments as in `crossEntropyPerRow`. NaN if all rows are excluded.
  *
  * @returns f32 scalar.

@@ -15,7 +15,8 @@ export interface SortOptions extends DimOption {
 }
 
 /**
- * Sort the entries along `dim` (default: the last dimension), and return the sorted values and their original indices.
+ * Sorts the entries along `dim` (default: the last dimension), and returns the sorted values and their original
+ * indices.
  *
  * The sort is stable in both directions: equal entries keep their order. NaN is treated as the maximum, so NaN comes
  * last unless `descending`. Gradients of the values flow to their original positions.
@@ -56,7 +57,7 @@ export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, ind
 };
 
 /**
- * Return the indices that sort `x`: the `indices` of `sort`, i32, shaped like `x`. For a vector, `gather(x, indices)`
+ * Returns the indices that sort `x`: the `indices` of `sort`, i32, shaped like `x`. For a vector, `gather(x, indices)`
  * is sorted.
  *
  * Stable; NaN comes last unless `descending`, as in `sort`.

@@ -31,7 +31,7 @@ const triangle = (op: "tril" | "triu", x: Tensor, options: TriangleOptions): Ten
 };
 
 /**
- * Return `x` [..., rows, columns] with the entries above a diagonal replaced by zeros, even if they are NaN.
+ * Returns `x` [..., rows, columns] with the entries above a diagonal replaced by zeros, even if they are NaN.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ const triangle = (op: "tril" | "triu", x: Tensor, options: TriangleOptions): Ten
 export const tril = (x: Tensor, options: TriangleOptions = {}): Tensor => triangle("tril", x, options);
 
 /**
- * Return `x` [..., rows, columns] with the entries below a diagonal replaced by zeros, even if they are NaN.
+ * Returns `x` [..., rows, columns] with the entries below a diagonal replaced by zeros, even if they are NaN.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 import { currentTrace, operatorIn } from "./emit.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** Return the value of a constant tensor of the running trace; undefined if the tensor is not a constant. */
+/** Returns the value of a constant tensor of the running trace; undefined if the tensor is not a constant. */
 export const constantOf = ({ ref, trace }: Tensor): number | undefined => {
   const state = currentTrace("constantOf");
   if (trace !== state) return undefined;

@@ -13,10 +13,10 @@ export interface Definitions {
 
 const none: Definitions = { operators: new Map(), mesh: {} };
 
-/** Return the definitions of the users' operators in a graph. Empty for a graph that was received as data. */
+/** Returns the definitions of the users' operators in a graph. Empty for a graph that was received as data. */
 export const definitionsOf = (graph: Graph): Definitions => (graph[definitionsKey] as Definitions | undefined) ?? none;
 
-/** Return `graph` with additional definitions; the same object if `added` is empty. */
+/** Returns `graph` with additional definitions; the same object if `added` is empty. */
 export const addDefinitions = (graph: Graph, added: Definitions): Graph => {
   if (added.operators.size === 0) return graph;
   const known = definitionsOf(graph);

@@ -22,7 +22,7 @@ export interface GradientRule {
 
 /** Results of differentiation in a trace, as references to nodes of the trace. */
 export interface Derivatives {
-  /** Cotangents of each value, by `valueKey`: one cotangent per differentiation of the value. */
+  /** Cotangents of each value, by `valueKey`. A value has one cotangent per differentiation. */
   readonly cotangents: Map<string, ValueRef[]>;
   /** Values with respect to which the trace was differentiated, in order. */
   readonly primals: ValueRef[];
@@ -57,7 +57,7 @@ export interface TraceState {
   composing: readonly string[];
 }
 
-/** Create the state of a trace without nodes. */
+/** Creates the state of a trace without nodes. */
 export const emptyTrace = (
   operators: OperatorTable,
   {
@@ -88,7 +88,7 @@ export const emptyTrace = (
 // would need the trace as an argument.
 const running: TraceState[] = [];
 
-/** Return the innermost running trace; undefined outside of traced functions. */
+/** Returns the innermost running trace; undefined outside of traced functions. */
 export const runningTrace = (): TraceState | undefined => running.at(-1);
 
 /** Example of a complete program that runs a traced function, for error messages. */
@@ -97,7 +97,7 @@ const exampleProgram =
   "console.log(await evaluate(add, referenceBackend())(NdArray.from([1, 2]), NdArray.from([3, 4])));";
 
 /**
- * Return the innermost running trace. Throws outside of traced functions. @param caller Name of the calling function,
+ * Returns the innermost running trace. Throws outside of traced functions. @param caller Name of the calling function,
  * for the message.
  */
 export const currentTrace = (caller: string): TraceState => {
@@ -109,7 +109,7 @@ export const currentTrace = (caller: string): TraceState => {
   return state;
 };
 
-/** Return the cure for an operand that is not a tensor. */
+/** Returns the suggested fix, for an error message, for an operand that is not a tensor. */
 const cureOf = (value: unknown): string => {
   if (value === undefined)
     return "pass a Tensor, or check whether the traced function was called with too few arguments";
@@ -122,8 +122,8 @@ const cureOf = (value: unknown): string => {
 };
 
 /**
- * Check that all operands belong to the running trace, and return the trace. A function that inspects an operand before
- * emitting nodes must call this function first.
+ * Checks that all operands belong to the running trace, and returns the trace. A function that inspects an operand
+ * before emitting nodes must call this function first.
  *
  * @throws ArgumentError that describes the invalid operand and the correct code. If `numbers` is set, operands may also
  * be numbers.
@@ -148,7 +148,7 @@ export const requireOperands = (
   return state;
 };
 
-/** Run `fn` as the innermost trace. */
+/** Runs `fn` as the innermost trace. */
 export const withTrace = <T>(state: TraceState, fn: () => T): T => {
   running.push(state);
   try {
@@ -158,11 +158,11 @@ export const withTrace = <T>(state: TraceState, fn: () => T): T => {
   }
 };
 
-/** Look up an operator by name among the built-in operators and the users' operators of a trace. */
+/** Looks up an operator by name among the built-in operators and the users' operators of a trace. */
 export const operatorIn = (state: TraceState, op: string): Operator | undefined =>
   Object.hasOwn(state.operators, op) ? state.operators[op] : state.definitions.get(op);
 
-/** Trace `fn` as part of the composition of operator `op`. The composition must not use `op` itself. */
+/** Traces `fn` as part of the composition of operator `op`. The composition must not use `op` itself. */
 export const composing = <T>(op: string, fn: () => T): T => {
   const state = currentTrace("composing");
   const outer = state.composing;
@@ -198,7 +198,9 @@ const apply = (state: TraceState, operator: Operator, inputs: readonly Tensor[],
   return append(state, { op: name, inputs: refsOf(inputs), params, specs });
 };
 
-/** Apply operator `op`: check the operands, infer the specs of the results, and append a node. Returns the results. */
+/**
+ * Applies operator `op`: checks the operands, infers the specs of the results, and appends a node. Returns the results.
+ */
 export const emit = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor[] => {
   const state = requireOperands(op, inputs);
   const operator = operatorIn(state, op);
@@ -214,7 +216,7 @@ export const emitDefined = (operator: Operator, inputs: readonly Tensor[], param
 };
 
 /**
- * Return `values` unchanged, with a custom derivative: `rule` returns the gradients of `args`. Adds no cost to the
+ * Returns `values` unchanged, with a custom derivative: `rule` returns the gradients of `args`. Adds no cost to the
  * graph.
  */
 export const emitWithGradient = (
@@ -233,7 +235,7 @@ export const emitOne = (op: string, inputs: readonly Tensor[], params: Params = 
   emit(op, inputs, params)[0]!;
 
 /**
- * Run `fn` with `name` appended to the scope path. Each node records the scope path, which names the model part that
+ * Runs `fn` with `name` appended to the scope path. Each node records the scope path, which names the model part that
  * emitted the node.
  *
  * @example
@@ -256,7 +258,7 @@ export const scope = <T>(name: string, fn: () => T): T => {
 };
 
 /**
- * Run `fn`, and assign its nodes to a phase of the step. Not needed for differentiation (`backward`), `exchange` of
+ * Runs `fn`, and assigns its nodes to a phase of the step. Not needed for differentiation (`backward`), `exchange` of
  * `@skein/compressors` (`communication`), and optimizers and `applyUpdates` (`update`), which set their phase
  * themselves.
  *
@@ -279,11 +281,11 @@ export const inPhase = <T>(phase: Phase, fn: () => T): T => {
   }
 };
 
-/** Return the number of ranks along a mesh axis; 1 if the axis is not in the mesh. */
+/** Returns the number of ranks along a mesh axis; 1 if the axis is not in the mesh. */
 export const axisSize = (axis: string): number => currentTrace("axisSize").mesh[axis] ?? 1;
 
 /**
- * Return the coordinate of the traced rank along a mesh axis, as a plain number. Ranks may therefore trace different
+ * Returns the coordinate of the traced rank along a mesh axis, as a plain number. Ranks may therefore trace different
  * graphs, so that each rank computes and stores only its part, such as its stage of a pipeline. All ranks must trace
  * the same collectives in the same order; ranks compare the order at compile time. A `sendReceive` is needed only on
  * the ranks in its pairs.
@@ -313,7 +315,7 @@ export const meshCoordinate = (axis: string): number => {
   return position;
 };
 
-/** Check mesh coordinates. @throws ArgumentError for a coordinate outside the mesh. */
+/** Checks mesh coordinates. @throws ArgumentError for a coordinate outside the mesh. */
 export const requireCoordinates = (caller: string, mesh: Mesh, place: MeshCoordinates): void => {
   for (const [axis, position] of Object.entries(place)) {
     const size = mesh[axis] ?? 1;

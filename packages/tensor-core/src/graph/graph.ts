@@ -13,7 +13,7 @@ export type ParamValue =
 export type Params = { readonly [key: string]: ParamValue };
 
 /**
- * Encode a number as a parameter: numbers that JSON cannot represent (-0, NaN, infinities) become strings, and
+ * Encodes a number as a parameter: numbers that JSON cannot represent (-0, NaN, infinities) become strings, and
  * `Number()` decodes both forms.
  */
 export const encodeNumber = (value: number): number | string =>
@@ -62,7 +62,8 @@ export const ownOrigin: Origin = { scope: "", phase: "forward", region: "" };
 export const originOf = ({ scope, phase, region }: Node): Origin => ({ scope, phase, region });
 
 /**
- * Return the later of two phases. Used for merged nodes, because a merged node runs when the last of the nodes can run.
+ * Returns the later of two phases. This is the phase of a merged node, because a merged node runs when the last of its
+ * nodes can run.
  */
 export const laterPhase = (a: Phase, b: Phase): Phase => (phases.indexOf(a) < phases.indexOf(b) ? b : a);
 
@@ -83,16 +84,18 @@ export interface Graph {
   readonly [definitionsKey]?: object;
 }
 
-/** Return `graph` with the operator definitions of `source` if `graph` has none. For passes that create a new graph. */
+/**
+ * Returns `graph` with the operator definitions of `source` if `graph` has none. For passes that create a new graph.
+ */
 export const keepDefinitions = (source: Graph, graph: Graph): Graph =>
   source[definitionsKey] === undefined || graph[definitionsKey] !== undefined
     ? graph
     : { ...graph, [definitionsKey]: source[definitionsKey] };
 
-/** Return the dtype and shape of a value of the graph. */
+/** Returns the dtype and shape of a value of the graph. */
 export const specOf = (graph: Graph, ref: ValueRef): TensorSpec => graph.nodes[ref.node]!.specs[ref.output]!;
 
-/** Return the key of a value in maps and sets. */
+/** Returns the key of a value in maps and sets. */
 export const valueKey = (ref: ValueRef): string => `${ref.node}:${ref.output}`;
 
 /**
@@ -104,14 +107,14 @@ export class GraphBuilder {
   /** New value of each output, by the id of the old node and the output index. */
   private readonly moved: ValueRef[][] = [];
 
-  /** Append a node. Returns the node's id. */
+  /** Appends a node. Returns the node's id. */
   add(node: Omit<Node, "id">): number {
     const id = this.nodes.length;
     this.nodes.push({ ...node, id });
     return id;
   }
 
-  /** Append an old node with resolved inputs, and map all outputs of the node. Returns the new id. */
+  /** Appends an old node with resolved inputs, and map all outputs of the node. Returns the new id. */
   copy(node: Node): number {
     const id = this.add({ ...node, inputs: node.inputs.map((ref) => this.resolve(ref)) });
     node.specs.forEach((_, output) => this.map({ node: node.id, output }, { node: id, output }));

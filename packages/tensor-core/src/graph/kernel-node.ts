@@ -9,7 +9,7 @@ export interface KernelNode<P extends Params = Params> {
   readonly params: P;
 }
 
-/** Return the kernel's description of a node, independent of the node's position in the graph. */
+/** Returns the kernel's description of a node, independent of the node's position in the graph. */
 export const kernelNodeOf = (graph: Graph, node: Node): KernelNode => ({
   op: node.op,
   inputs: node.inputs.map((ref) => specOf(graph, ref)),

@@ -37,7 +37,7 @@ export interface VjpContext<P extends Params> {
  */
 export type Role = "argument" | "position" | "start" | "done" | "barrier";
 
-/** Reduction over the last dimensions that can be merged into the kernel that computes its operand. */
+/** Reduction over trailing dimensions. The reduction can be fused into the kernel that computes its operand. */
 export interface Fold<P extends Params = Params> {
   /** Required dtype of the operand. */
   readonly dtype: DType;
@@ -76,7 +76,7 @@ export interface LayerReading {
  */
 export interface OperatorFacts<P extends Params = Params> {
   readonly role?: Role;
-  /** Whether operands can be swapped without changing a bit of the result. */
+  /** Whether swapping the operands gives a bitwise identical result. */
   readonly commutative?: boolean;
   /** Whether the node must run even if its results are unused, because another rank waits for it. */
   readonly hasEffect?: (params: P) => boolean;
@@ -96,8 +96,8 @@ export interface OperatorFacts<P extends Params = Params> {
    */
   readonly mayOverwrite?: (node: KernelNode<P>, input: number, output: number) => boolean;
   /**
-   * Returns when the node last reads operand `input`: a higher number means a later read. Only for nodes that read
-   * their operands one after the other.
+   * Returns a number that orders the last reads of a node's operands: the last read of operand `input` comes after the
+   * last reads of operands with lower numbers. Only for nodes that read their operands one after the other.
    */
   readonly lastRead?: (params: P, input: number) => number;
   /** Whether the result has the elements of the operand in the same order. */
@@ -107,8 +107,8 @@ export interface OperatorFacts<P extends Params = Params> {
   /** Whether the operator adds its two operands. */
   readonly adds?: boolean;
   /**
-   * Number of leading dimensions of operand 0 that stay in place. For operators with `rearranges` and without
-   * `keepsOrder`. Absent: 0.
+   * Number of leading dimensions of operand 0 that the operator does not rearrange. Only for operators with
+   * `rearranges` and without `keepsOrder`. Absent: 0.
    */
   readonly leadingDimsKept?: (params: P) => number;
   /** Interpretations of the node as a layer with a weight: see `layersOf`. */
@@ -140,11 +140,12 @@ export interface OperatorFacts<P extends Params = Params> {
   readonly ragged?: RaggedFact;
   /** Returns the formula in printed programs. Default: the operator name with the operands in parentheses. */
   readonly formula?: (operands: readonly string[], params: P) => string;
-  /** Rules that replace the node by a cheaper equal value. `simplify` tries the rules in order. */
-  readonly rewrites?: readonly RewriteRule<P>[];
   /**
-   * Rewrite rules whose result is cheaper only if reductions are merged into the kernels of their operands (`Fold`).
+   * Rewrite rules that replace the node by a cheaper computation of the same values. `simplify` tries the rules in
+   * order.
    */
+  readonly rewrites?: readonly RewriteRule<P>[];
+  /** Rewrite rules whose result is cheaper only if reductions are fused into the kernels of their operands (`Fold`). */
   readonly foldRewrites?: readonly RewriteRule<P>[];
 }
 
@@ -162,7 +163,10 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
   readonly cost: (inputs: readonly TensorSpec[], outputs: readonly TensorSpec[], params: P) => Cost;
   readonly reference: (inputs: readonly ReferenceArray[], params: P, outputs: readonly TensorSpec[]) => Float64Array[];
-  /** Scalar function of an elementwise operator, which may be fused. Absent: the operator is not elementwise. */
+  /**
+   * Scalar function of an elementwise operator. Elementwise operators may be fused. Absent: the operator is not
+   * elementwise.
+   */
   readonly scalar?: (values: readonly number[], params: P, dtype: TensorSpec["dtype"]) => number;
   /**
    * For a multiply-add operator: indices of the operands that may be f16 or bf16. All of these operands must have the
@@ -203,7 +207,7 @@ export type OperatorTable = { readonly [name: string]: Operator };
  */
 export const isUserOperator = (name: string): boolean => name.includes("/");
 
-/** Create the error for an undefined operator, with the cure. */
+/** Creates the error for an undefined operator, with a suggested fix. */
 export const unknownOperator = (op: string, known: readonly string[]): OperatorError => {
   const meant = didYouMean(op, known);
   const cure = isUserOperator(op)
@@ -216,7 +220,8 @@ export const unknownOperator = (op: string, known: readonly string[]): OperatorE
 };
 
 /**
- * Add a user's operator to the definitions of a graph. Throws OperatorError if the name already has another definition.
+ * Adds a user's operator to the definitions of a graph. Throws OperatorError if the name already has another
+ * definition.
  */
 export const addDefinition = (definitions: Map<string, Operator>, operator: Operator): void => {
   const known = definitions.get(operator.name);

@@ -1,7 +1,7 @@
 import type { ParamValue } from "./graph.ts";
 
 /**
- * Return a key string of a parameter value: two keys are equal if and only if the values are equal. Record keys are
+ * Returns a key string of a parameter value: two keys are equal if and only if the values are equal. Record keys are
  * sorted, and, unlike in JSON, ±0, NaN and ±∞ are distinguished.
  */
 export const paramKey = (value: ParamValue): string => {

@@ -7,24 +7,24 @@ export interface RewriteContext {
   readonly producer: (ref: ValueRef) => Node;
   readonly spec: (ref: ValueRef) => TensorSpec;
   /**
-   * Add a copy of node `from` with other operands, and with the parameters in `changes` replaced. The rewrite rules are
-   * applied to the new node.
+   * Adds a copy of node `from` with other operands, and with the parameters in `changes` replaced. The rewrite rules
+   * are applied to the new node.
    */
   readonly derive: (from: Pick<Node, "op" | "params">, inputs: readonly ValueRef[], changes?: Params) => ValueRef;
   /**
-   * Add a node with one output. The rewrite rules are applied to the new node. `op` must not be the operator of the
+   * Adds a node with one output. The rewrite rules are applied to the new node. `op` must not be the operator of the
    * replaced node: use `derive` for that operator, so that parameters unknown to the rule are kept.
    */
   readonly emit: (op: string, inputs: readonly ValueRef[], params?: Params) => ValueRef;
-  /** Add a constant with the given spec. */
+  /** Adds a constant with the given spec. */
   readonly constant: (spec: TensorSpec, value: number) => ValueRef;
   /** Returns the value of a constant; `undefined` if the referenced value is not a constant. */
   readonly constantValue: (ref: ValueRef) => number | undefined;
 }
 
 /**
- * Replace a node with one output by an equal value of the same dtype and shape, or return `undefined` to leave the node
- * unchanged.
+ * Replaces a node with one output by an equal value of the same dtype and shape, or returns `undefined` to leave the
+ * node unchanged.
  */
 export type RewriteRule<P extends Params = Params> = (
   node: Node & { readonly params: P },

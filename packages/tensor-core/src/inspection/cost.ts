@@ -3,7 +3,7 @@ import { operatorOf, withMeshOf } from "../ops/lookup.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
 import { type Cost, isUserOperator } from "../graph/operator.ts";
 
-/** Compute the cost of one node from shapes. Throws OperatorError if a user's cost rule returns an invalid cost. */
+/** Computes the cost of one node from shapes. Throws OperatorError if a user's cost rule returns an invalid cost. */
 export const nodeCost = (graph: Graph, node: Node): Cost => {
   const operator = operatorOf(graph, node.op);
   const inputs = node.inputs.map((ref) => specOf(graph, ref));
@@ -20,7 +20,7 @@ export const nodeCost = (graph: Graph, node: Node): Cost => {
 };
 
 /**
- * Compute the total cost of all nodes: flops, and the bytes read and written if every use of a value is a read from
+ * Computes the total cost of all nodes: flops, and the bytes read and written if every use of a value is a read from
  * memory.
  *
  * @example

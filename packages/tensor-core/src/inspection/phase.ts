@@ -2,8 +2,8 @@ import { operators } from "../ops/table.ts";
 import type { Node, Phase } from "../graph/graph.ts";
 
 /**
- * Return the phase to which a node's time is attributed: `communication` for collectives, and for other nodes the phase
- * in which the node was emitted. A collective's node keeps the phase in which it was emitted, to distinguish an
+ * Returns the phase to which a node's time is attributed: `communication` for collectives, and for other nodes the
+ * phase in which the node was emitted. A collective's node keeps the phase in which it was emitted, to distinguish an
  * all-reduce in the forward pass of a model from one in the backward pass.
  */
 export const phaseOf = ({ op, phase }: Pick<Node, "op" | "phase">): Phase => {
@@ -12,5 +12,5 @@ export const phaseOf = ({ op, phase }: Pick<Node, "op" | "phase">): Phase => {
   return moves || operator?.role === "done" ? "communication" : phase;
 };
 
-/** Return the model part of a scope: the path without the `backward` components of derivatives. */
+/** Returns the model part of a scope: the path without the `backward` components of derivatives. */
 export const modelScope = (scope: string): string => scope.replaceAll(/(^|\/)backward(?=\/|$)/g, "").replace(/^\//, "");

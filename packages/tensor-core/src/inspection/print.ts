@@ -24,7 +24,7 @@ const formatSpecs = (specs: readonly TensorSpec[]): string => {
   return texts.length === 1 ? texts[0]! : `(${texts.join(", ")})`;
 };
 
-/** Format a fused program as formulas. Registers that are used once are inlined. */
+/** Formats a fused program as formulas. Registers that are used once are inlined. */
 const formatProgram = (params: FusedParams, operands: readonly string[]): string => {
   const { views, instructions, results, folds = [] } = params;
   // A folded result has a separate formula; other results are named where they are computed.
@@ -91,7 +91,7 @@ const formatCount = (count: number, unit: string): string => {
 };
 
 /**
- * Format a graph as text: one line per node, and a heading when the scope changes.
+ * Formats a graph as text: one line per node, and a heading when the scope changes.
  *
  * ```
  * conv1

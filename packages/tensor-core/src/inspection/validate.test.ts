@@ -14,7 +14,7 @@ const split = scheduleCollectives(
   trace((x: Tensor) => add(allReduce(x, "data"), x), [vector], { mesh: { data: 2 } }).graph,
 );
 
-/** Return a copy of a graph with one node changed. */
+/** Returns a copy of a graph with one node changed. */
 const altered = (from: Graph, id: number, change: Partial<Node>): Graph => ({
   ...from,
   nodes: from.nodes.map((node) => (node.id === id ? { ...node, ...change } : node)),

@@ -53,7 +53,7 @@ const validateNode = (graph: Graph, node: Node): void => {
 };
 
 /**
- * Check that each start node of a collective has exactly one done node, which reads all results of the start node and
+ * Checks that each start node of a collective has exactly one done node, which reads all results of the start node and
  * no other values.
  */
 const validateExchanges = (graph: Graph): void => {
@@ -88,7 +88,7 @@ const validateExchanges = (graph: Graph): void => {
 };
 
 /**
- * Check all invariants of a graph, and compare all specs with newly inferred specs.
+ * Checks all invariants of a graph, and compares all specs with newly inferred specs.
  *
  * @throws InvariantError with the first node that violates an invariant; OperatorError if the node's operator is
  * undefined, or is a user's operator.

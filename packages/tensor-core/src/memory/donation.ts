@@ -4,7 +4,7 @@ import { type InPlaceRule, mayTakeOver } from "./in-place.ts";
 import type { Block, Blocks, StoredValue } from "./memory-blocks.ts";
 
 /**
- * Return a score for storing an output in the memory of a donated input. The score increases with the time of the
+ * Returns a score for storing an output in the memory of a donated input. The score increases with the time of the
  * input's last read, and is highest if the output can be computed in place. `undefined` if the output cannot use the
  * input's memory.
  */
@@ -40,7 +40,7 @@ const suitability = (
 };
 
 /**
- * Assign the memory of donated inputs to graph outputs: as many as possible (a maximum matching), preferring the input
+ * Assigns the memory of donated inputs to graph outputs: as many as possible (a maximum matching), preferring the input
  * from which the output is computed. Sets `donated` of the outputs' blocks.
  *
  * @param outputs Blocks that become graph outputs.

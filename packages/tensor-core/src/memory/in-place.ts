@@ -39,7 +39,7 @@ export const mayTakeOver = (
   });
 };
 
-/** Move `result` and all values of its block into the memory of `source`. */
+/** Moves `result` and all values of its block into the memory of `source`. */
 const moveInto = (source: StoredValue, result: StoredValue): void => {
   const [from, to] = [result.block, source.block];
   const shift = source.offset - result.offset; // a separate constant, because the first move changes result.offset
@@ -48,7 +48,10 @@ const moveInto = (source: StoredValue, result: StoredValue): void => {
   if (from.output !== undefined) to.output = from.output;
 };
 
-/** Whether `result`'s block may use the memory of `source`, given the graph input or output that owns this memory. */
+/**
+ * Whether the block of `result` may use the memory of `source`. This also depends on the graph input or output that
+ * owns the memory.
+ */
 const fits = (source: StoredValue, result: StoredValue, writable: ReadonlySet<number>): boolean => {
   const [from, to]: [Block, Block] = [result.block, source.block];
   const isWhole = source.offset === 0 && to.bytes === source.bytes;
@@ -61,7 +64,7 @@ const fits = (source: StoredValue, result: StoredValue, writable: ReadonlySet<nu
 };
 
 /**
- * Place results in the memory of operands that are not read later: adds the result to the operand's block.
+ * Places results in the memory of operands that are not read later: adds the result to the operand's block.
  *
  * @param writable Donated inputs whose memory is not assigned to an output.
  */

@@ -5,7 +5,8 @@ import { operators } from "../ops/table.ts";
 import { byteLength } from "../shape.ts";
 
 /**
- * One read of a value: node `by` begins to read the value as input `input`. The read is complete after node `until`.
+ * One read of a value. Node `by` begins to read the value, which is input number `input` of the node. The read is
+ * complete after node `until`.
  */
 export interface Read {
   readonly by: number;
@@ -17,7 +18,7 @@ export interface Read {
 export interface StoredValue {
   readonly node: number;
   readonly output: number;
-  /** Total size of the elements in bytes, not rounded. Equal for a value and its full views. */
+  /** Total size of the elements in bytes, not rounded. A value and a view of all its elements have equal sizes. */
   readonly exactBytes: number;
   /**
    * Size in bytes, rounded up to the view alignment. A kernel may write a full vector at the end of the value, so the
@@ -62,8 +63,8 @@ export interface Blocks {
 }
 
 /**
- * Return for each node the id of the last node during which the operands must stay unchanged: the node itself, or for a
- * collective its done node.
+ * Returns for each node the id of the last node during which the operands must stay unchanged: the node itself, or for
+ * a collective its done node.
  */
 const readsUntil = (graph: Graph): number[] => {
   const until = graph.nodes.map((node) => (roleOf(node) === "start" ? -1 : node.id));
@@ -73,7 +74,7 @@ const readsUntil = (graph: Graph): number[] => {
 };
 
 /**
- * Assign values with the same bytes to shared memory: a value and its views, and the operands of a `concat` with a
+ * Assigns values with the same bytes to shared memory: a value and its views, and the operands of a `concat` with a
  * contiguous result, which are computed at their positions in the result. Exception: an operand of `concat` that is a
  * graph input, a part of another value, or already placed in another `concat` is copied by the kernel.
  */
@@ -155,7 +156,7 @@ export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
   return { values, placedOperands, settled };
 };
 
-/** Add a value to a block at a byte offset. */
+/** Adds a value to a block at a byte offset. */
 export const addTo = (block: Block, value: StoredValue, offset: number): void => {
   value.block = block;
   value.offset = offset;

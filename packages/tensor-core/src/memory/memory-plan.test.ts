@@ -11,7 +11,7 @@ import { trace } from "../tracing/trace.ts";
 import { type MemoryPlan, type MemoryPlanOptions, type Place, planMemory } from "./memory-plan.ts";
 import { optimize } from "../passes/optimize.ts";
 
-/** Reshape a 4×4 tensor to 8×2. */
+/** Reshapes a 4×4 tensor to 8×2. */
 const tensorOf = (x: Tensor): Tensor => reshape(x, [8, 2]);
 
 const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknown as Tensor;

@@ -73,7 +73,7 @@ export interface MemoryPlanOptions {
 }
 
 /**
- * Assign each graph output to the block that it fills. Returns the indices of outputs that must be copied after the
+ * Assigns each graph output to the block that it fills. Returns the indices of outputs that must be copied after the
  * last node.
  */
 const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<number>): Set<number> => {
@@ -94,7 +94,7 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
 };
 
 /**
- * Assign a fixed location to every value of a graph, before the first run.
+ * Assigns a fixed location to every value of a graph, before the first run.
  *
  * - Views (reshape, bitcast, contiguous slice, identity, `collective-done`) share the memory of their operand; operands
  *   of a contiguous `concat` are computed inside the result of the `concat`, so gradient buckets are sent and read

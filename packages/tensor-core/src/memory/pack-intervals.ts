@@ -15,7 +15,7 @@ export interface Packing {
 const total = ({ slabBytes }: Packing): number => slabBytes.reduce((sum, bytes) => sum + bytes, 0);
 
 /**
- * Return the offset at which to place `interval`: the start of the smallest sufficient gap between the intervals alive
+ * Returns the offset at which to place `interval`: the start of the smallest sufficient gap between the intervals alive
  * at the same time. If no gap is large enough, the end of the last of these intervals.
  */
 const bestOffset = (
@@ -35,7 +35,7 @@ const bestOffset = (
   return best === -1 ? free : best;
 };
 
-/** Place intervals in the given order, each in the first slab with enough free space. */
+/** Places intervals in the given order, each in the first slab with enough free space. */
 const packInOrder = (intervals: readonly Interval[], order: readonly number[], maxSlabBytes: number): Packing => {
   const offsets = new Array<number>(intervals.length).fill(0);
   const slabs = new Array<number>(intervals.length).fill(0);
@@ -61,7 +61,7 @@ const packInOrder = (intervals: readonly Interval[], order: readonly number[], m
 };
 
 /**
- * Assign memory to intervals so that intervals alive at the same time do not overlap. Uses greedy best fit in two
+ * Assigns memory to intervals so that intervals alive at the same time do not overlap. Uses greedy best fit in two
  * orders, by size and by time, and returns the smaller packing. (Pisarchyk and Lee, "Efficient Memory Management for
  * Deep Neural Net Inference", 2020, arXiv:2001.03288: greedy by size is within a few per cent of the lower bound on
  * most networks.)
@@ -93,7 +93,7 @@ export const packIntervals = (
   return total(byTime) < total(bySize) ? byTime : bySize;
 };
 
-/** Compute the maximum number of bytes alive at one time: a lower bound for any packing. */
+/** Computes the maximum number of bytes alive at one time: a lower bound for any packing. */
 export const maxAlive = (intervals: readonly Interval[], alignment: number): number => {
   const changes = new Map<number, number>();
   const change = (time: number, bytes: number): void => void changes.set(time, (changes.get(time) ?? 0) + bytes);

@@ -13,7 +13,7 @@ import {
  * Gradients of `attention` with respect to q, k and v, from the saved result `out`, its cotangent g and the logsumexp:
  * with P = exp(scale·q kᵀ − logsumexp) and δ = Σ g·out for each query, `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`,
  * `dq = scale · dS k`, `dk = scale · dSᵀ q`; dk and dv are summed over the query heads that share a key head. The
- * gradients of keys beyond the limits are 0; the optional operand 6 contains the limits, like operand 3 of `attention`.
+ * gradients of masked keys are 0. The optional operand 6 limits the visible keys, like operand 3 of `attention`.
  *
  * Rounding the logsumexp to f32 scales all weights and gradients of a query by one factor, 1 ± |logsumexp| · 2⁻²⁴,
  * which is at most the effect of rounding the scores. Unlike in `cross-entropy`, nothing is subtracted from the

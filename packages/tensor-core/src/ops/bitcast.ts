@@ -15,7 +15,7 @@ const reinterpret = (value: number, from: DType, to: DType): number => {
   return new hostArrayType[to](scratch)[0]!;
 };
 
-/** Replace consecutive bitcasts by one bitcast to the final dtype. */
+/** Replaces consecutive bitcasts by one bitcast to the final dtype. */
 const bitcastOfBitcast: RewriteRule = (node, { producer, derive }) => {
   const inner = producer(node.inputs[0]!);
   return inner.op === "bitcast" ? derive(node, inner.inputs) : undefined;
@@ -35,7 +35,7 @@ const rule: Operator = elementwise<BitcastParams>({
 });
 
 /**
- * Reinterpret the 32 bits of each element as another dtype. The reference rounds to f32 before reading the bits, and
+ * Reinterprets the 32 bits of each element as another dtype. The reference rounds to f32 before reading the bits, and
  * represents only one NaN; backends keep the bits of all NaNs.
  */
 export const bitcastOperator: Operator = defineOperator({

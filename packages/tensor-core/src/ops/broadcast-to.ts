@@ -6,7 +6,7 @@ import { byteLength, elementCount, formatShape, rowMajorStrides } from "../shape
 import { readStrided } from "./shared/strided.ts";
 import { ofConstant, sameSpecAsOperand } from "./shared/movement-rules.ts";
 
-/** Replace a broadcast that only adds dimensions of size 1 by a reshape. */
+/** Replaces a broadcast that only adds dimensions of size 1 by a reshape. */
 const broadcastAsReshape: RewriteRule = ({ inputs, specs }, { spec, emit }) =>
   elementCount(spec(inputs[0]!).shape) === elementCount(specs[0]!.shape)
     ? emit("reshape", inputs, { shape: specs[0]!.shape })
@@ -20,7 +20,7 @@ const broadcastOfBroadcast: RewriteRule = (node, { producer, derive }) => {
 export type BroadcastToParams = { readonly shape: readonly number[] };
 
 /**
- * Broadcast `x` to `shape`: repeat `x` along new leading dimensions and along dimensions of size 1. The gradient is
+ * Broadcasts `x` to `shape`: repeats `x` along new leading dimensions and along dimensions of size 1. The gradient is
  * summed over the repeated dimensions.
  */
 export const broadcastToOperator: Operator = defineOperator<BroadcastToParams>({

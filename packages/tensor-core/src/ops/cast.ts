@@ -31,7 +31,7 @@ const fromFloat = (x: number, dtype: DType): number => {
 export type CastParams = { readonly dtype: DType };
 
 /**
- * Convert each element to another dtype. To an integer dtype: floats are truncated and clamped to the range (NaN
+ * Converts each element to another dtype. To an integer dtype: floats are truncated and clamped to the range (NaN
  * becomes 0), integers wrap around. To bool: all values except 0 are true. To f16 and bf16: rounded to nearest, ties to
  * even.
  */

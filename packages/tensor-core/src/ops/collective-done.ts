@@ -4,8 +4,8 @@ import type { CollectiveStartParams } from "./collective-start.ts";
 export const collectiveDoneName = "collective-done";
 
 /**
- * Create the `collective-done` operator, which waits for a `collective-start` node and returns all results of that node
- * without copying. Has the parameters of the start node.
+ * Creates the `collective-done` operator, which waits for a `collective-start` node and returns all results of that
+ * node without copying. Has the parameters of the start node.
  *
  * @param start The `collective-start` operator.
  */

@@ -17,7 +17,7 @@ export type CollectiveStartParams = Params & {
 };
 
 /**
- * Create the `collective-start` operator, which starts a collective without waiting for it. Until the corresponding
+ * Creates the `collective-start` operator, which starts a collective without waiting for it. Until the corresponding
  * `collective-done` node, the operands must not be overwritten, and the results must not be read. `scheduleCollectives`
  * creates the nodes after differentiation, so the operator has no gradient rule.
  *

@@ -7,10 +7,10 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 export type CompactParams = { readonly capacity: number };
 
 /**
- * Select the entries of x (f32 [n]) with magnitude at least |bound| (f32 []), in index order; only the first `capacity`
- * are returned. Outputs: values and indices (i32), both padded with zeros; the number of matching entries (i32),
- * including entries beyond the capacity; and the largest magnitude of x. Zeros are never selected. NaN entries are
- * always selected and are treated as the largest magnitude; a NaN bound is treated as infinite.
+ * Selects the entries of x (f32 [n]) with magnitude at least |bound| (f32 []), in index order; only the first
+ * `capacity` are returned. Outputs: values and indices (i32), both padded with zeros; the number of matching entries
+ * (i32), including entries beyond the capacity; and the largest magnitude of x. Zeros are never selected. NaN entries
+ * are always selected and are treated as the largest magnitude; a NaN bound is treated as infinite.
  */
 export const compactOperator: Operator = defineOperator<CompactParams>({
   name: "compact",

@@ -7,7 +7,7 @@ import { elementCount, formatSpec, sameShape } from "../shape.ts";
 import { moveCost } from "./shared/strided.ts";
 import { listOf } from "./shared/movement-rules.ts";
 
-/** Remove empty operands, and replace a `concat` of a single operand by the operand. */
+/** Removes empty operands, and replaces a `concat` of a single operand by the operand. */
 const concatOfFew: RewriteRule = (node, { spec, derive }) => {
   const { inputs } = node;
   const filled = inputs.filter((ref) => elementCount(spec(ref).shape) > 0);
@@ -16,7 +16,7 @@ const concatOfFew: RewriteRule = (node, { spec, derive }) => {
 };
 
 /**
- * Replace a `concat` of consecutive slices that cover a whole tensor by the tensor. Example: a gradient bucket that is
+ * Replaces a `concat` of consecutive slices that cover a whole tensor by the tensor. Example: a gradient bucket that is
  * unpacked and packed again.
  */
 const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec }) => {
@@ -43,7 +43,7 @@ const concatOfSlices: RewriteRule = ({ inputs, params, specs }, { producer, spec
 
 export type ConcatParams = { readonly dim: number };
 
-/** Concatenate tensors along `dim`. Sizes of all other dimensions and dtypes must be equal. */
+/** Concatenates tensors along `dim`. Sizes of all other dimensions and dtypes must be equal. */
 export const concatOperator: Operator = defineOperator<ConcatParams>({
   name: "concat",
   joinsOperands: ({ outputs: [result], params: { dim } }) => result!.shape.slice(0, dim).every((size) => size === 1),

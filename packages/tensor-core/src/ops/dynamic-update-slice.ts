@@ -11,7 +11,7 @@ const replacesAll: RewriteRule = ({ inputs, specs }, { spec }) =>
   sameShape(spec(inputs[1]!).shape, specs[0]!.shape) ? inputs[1]! : undefined;
 
 /**
- * Replace the slice of `x` that begins at `starts` (i32 [rank]) by `update`. Starts are clamped as in `dynamic-slice`.
+ * Replaces the slice of `x` that begins at `starts` (i32 [rank]) by `update`. Starts are clamped as in `dynamic-slice`.
  * Cost: assumes that the result is computed in place. If `x` is needed later, `x` is additionally copied.
  */
 export const dynamicUpdateSliceOperator: Operator = defineOperator({

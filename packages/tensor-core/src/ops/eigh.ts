@@ -6,12 +6,12 @@ import { needSquares, squaresOf } from "./shared/matrices.ts";
 // Maximum number of sweeps. Small off-diagonal entries converge quadratically, so even ten sweeps are rarely needed.
 const maxSweeps = 60;
 
-/** Return the offset of entry (i, j) of a symmetric matrix; only the lower triangle is stored. */
+/** Returns the offset of entry (i, j) of a symmetric matrix; only the lower triangle is stored. */
 const lowerAt = (size: number, i: number, j: number): number => Math.max(i, j) * size + Math.min(i, j);
 
 /**
- * Diagonalize one symmetric matrix by cyclic Jacobi rotations. Overwrites the diagonal of `a` with the eigenvalues, and
- * returns the eigenvectors as rows.
+ * Diagonalizes one symmetric matrix by cyclic Jacobi rotations. Overwrites the diagonal of `a` with the eigenvalues,
+ * and returns the eigenvectors as rows.
  *
  * Source: Golub and Van Loan, Matrix Computations, section 8.5.
  */

@@ -4,7 +4,7 @@ import { formatSpec } from "../shape.ts";
 import { threefry2x32 } from "../random.ts";
 
 /**
- * Derive a new key (u32[2]) from a key and a u32 scalar: Threefry2x32-20 under the key at counter `(data, 1)`.
+ * Derives a new key (u32[2]) from a key and a u32 scalar: Threefry2x32-20 under the key at counter `(data, 1)`.
  * `random-bits` never uses this counter.
  */
 export const foldInOperator: Operator = defineOperator({

@@ -7,7 +7,7 @@ import { byteLength, elementCount, rowMajorStrides, type TensorSpec } from "../s
 
 export const fusedName = "fused";
 
-/** One elementwise operator inside a `fused` node. `constant` has no arguments. */
+/** Instruction of a `fused` node: one elementwise operator. `constant` has no arguments. */
 export type FusedInstruction = {
   readonly op: string;
   readonly args: readonly number[];
@@ -15,7 +15,7 @@ export type FusedInstruction = {
   readonly params: Params;
 };
 
-/** Operators that may reduce a result inside a `fused` node, without writing the result to memory. */
+/** Operators that can reduce a result inside a `fused` node, so that the unreduced result is not written to memory. */
 export type FoldOp = "pack-bits" | "reduce-max" | "reduce-min" | "sum";
 
 /**
@@ -35,14 +35,17 @@ export type FusedParams = {
   readonly views: readonly { readonly strides: readonly number[] }[];
   readonly instructions: readonly FusedInstruction[];
   readonly results: readonly number[];
-  /** Reduction of each result; null if the result is not reduced. Absent: no result is reduced. */
+  /**
+   * Reduction of each result, in the order of `results`; null if the result is not reduced. Absent: no result is
+   * reduced.
+   */
   readonly folds?: readonly (FusedFold | null)[];
 };
 
 /**
- * Compute the tile size of a kernel with folds: the largest suitable number of elements, at most `most`. A tile
- * contains whole rows of each fold; if rows are longer than `most`, a tile contains whole blocks of a row. `undefined`
- * if no number is suitable, or if two folds have different rows longer than `most`.
+ * Computes the tile size of a kernel with fused reductions (folds): the largest suitable number of elements, at most
+ * `most`. A tile must contain whole rows of each fold, or whole blocks of a row if rows are longer than `most`.
+ * Undefined if no number is suitable, or if two folds have rows of different lengths above `most`.
  *
  * A block is the unit of a fold: 512 terms of a sum, 32 bits of `pack-bits`, 4 lanes of a maximum or minimum.
  * Therefore, a sum that is folded tile by tile is added in the same order as a separate sum node, and is bitwise
@@ -71,7 +74,7 @@ const foldedSpec = (dtype: DType, count: number, { op, size }: FusedFold): Tenso
   return op === "pack-bits" ? { dtype: "u32", shape: [rows, Math.ceil(size / 32)] } : { dtype, shape: [rows] };
 };
 
-/** Return the index of the last instruction that reads an input; −1 if no instruction reads the input. */
+/** Returns the index of the last instruction that reads an input; −1 if no instruction reads the input. */
 const lastInstruction = ({ instructions }: FusedParams, input: number): number =>
   instructions.findLastIndex(({ args }) => args.includes(input));
 
@@ -98,7 +101,7 @@ const mayOverwrite = ({ inputs, outputs, params }: KernelNode<FusedParams>, inpu
 };
 
 /**
- * Create the `fused` operator, which runs many elementwise operators in one pass over memory. The fusion pass creates
+ * Creates the `fused` operator, which runs many elementwise operators in one pass over memory. The fusion pass creates
  * fused nodes after differentiation. Backends have one kernel for all programs.
  *
  * @param rows Operators that a program may contain: elementwise operators with a `scalar` function, and the operators

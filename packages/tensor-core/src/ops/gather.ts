@@ -12,7 +12,7 @@ export type GatherParams = {
 };
 
 /**
- * Select rows of `x` along `dim` by `indices` (i32). An index out of range gives the invalid value of the dtype (NaN
+ * Selects rows of `x` along `dim` by `indices` (i32). An index out of range gives the invalid value of the dtype (NaN
  * for floats, see `gather` in `functions/indexing.ts`), or 0 if `outside` is "zero". The gradient is a scatter-add. If
  * `permutation` is true, which guarantees that each row is selected exactly once, the gradient is a gather by the
  * inverse permutation.

@@ -1,7 +1,7 @@
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { passThrough } from "./shared/movement-rules.ts";
 
-/** Return the operand unchanged. Marks the primals of a differentiated function; a pass removes identity nodes. */
+/** Returns the operand unchanged. Marks the primals of a differentiated function; a pass removes identity nodes. */
 export const identityOperator: Operator = defineOperator({
   name: "identity",
   rearranges: true,

@@ -5,7 +5,7 @@ import { type Operator, unknownOperator } from "../graph/operator.ts";
 import { operators } from "./table.ts";
 
 /**
- * Look up an operator by name: a built-in operator, or a user's operator that the graph defines. Returns `undefined`
+ * Looks up an operator by name: a built-in operator, or a user's operator that the graph defines. Returns `undefined`
  * for an undefined operator.
  */
 export const findOperator = (graph: Graph, op: string): Operator | undefined =>
@@ -20,7 +20,7 @@ export const operatorOf = (graph: Graph, op: string): Operator => {
 };
 
 /**
- * Run `fn` inside an empty trace with the mesh of the graph. Needed if `fn` calls functions of users' operators,
+ * Runs `fn` inside an empty trace with the mesh of the graph. Needed if `fn` calls functions of users' operators,
  * because these functions may trace.
  */
 export const withMeshOf = <T>(graph: Graph, fn: () => T): T =>

@@ -9,7 +9,7 @@ import { listOf } from "./shared/movement-rules.ts";
 
 export type MatmulParams = ProductParams & { readonly transposeA: boolean; readonly transposeB: boolean };
 
-/** Return the sizes of one matrix product, and the number of products. */
+/** Returns the sizes of one matrix product, and the number of products. */
 const sizes = (a: TensorSpec, b: TensorSpec, { transposeA, transposeB }: MatmulParams) => {
   const [a0, a1] = a.shape.slice(-2) as [number, number];
   const [b0, b1] = b.shape.slice(-2) as [number, number];
@@ -30,7 +30,7 @@ const swapsLastTwo = (ref: ValueRef, { producer }: RewriteContext): ValueRef | u
   return order.every((dim, i) => dim === (i === last ? last - 1 : i === last - 1 ? last : i)) ? inputs[0]! : undefined;
 };
 
-/** Replace a transposed operand by a transpose flag, so that the transposed copy is not needed. */
+/** Replaces a transposed operand by a transpose flag, so that the transposed copy is not needed. */
 const productOfTransposed: RewriteRule<MatmulParams> = (node, context) => {
   const {
     inputs: [a, b],

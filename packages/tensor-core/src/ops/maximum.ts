@@ -6,8 +6,9 @@ import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
 /**
- * Return the reduction node that computes `ref`, with its operand and dimensions. Reshapes may follow the node, and a
- * `reduce-min` must be negated. `undefined` if no such node computes `ref`.
+ * Returns the reduction node that computes `ref`, with its operand and dimensions. Reshapes between the node and `ref`
+ * are ignored. `reduce-max` must not be negated; `reduce-min` must be negated. Undefined if no such node computes
+ * `ref`.
  */
 const findReduction = (
   ref: ValueRef,
@@ -24,8 +25,9 @@ const findReduction = (
 };
 
 /**
- * Rewrite `max(max(x), −min(x))` as `max(|x|)`: one fold instead of two, bitwise identical. Only for backends with
- * folds, which do not write |x| to memory; without folds, reading x twice is cheaper than writing |x|.
+ * Rewrites `max(max(x), −min(x))` as `max(|x|)`, which needs one reduction instead of two. The result is bitwise
+ * identical. This rule is only for backends that fuse reductions into the kernels of their operands, and therefore do
+ * not write |x| to memory. On other backends, reading x twice is cheaper than writing |x|.
  */
 const greatestMagnitude: RewriteRule = ({ inputs, specs: [spec] }, context) => {
   for (const [a, b] of [inputs, inputs.toReversed()] as [ValueRef, ValueRef][]) {

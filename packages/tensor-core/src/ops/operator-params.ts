@@ -56,7 +56,7 @@ type NoParams = { readonly [key in never]: ParamValue };
 // following interfaces, so a table without a row for each name does not compile.
 
 /**
- * Elementwise operators with a composition (`composedElementwise`). A backend or exporter that has no row for the
+ * Elementwise operators with a composition (`composedElementwise`). A backend or exporter that does not implement the
  * operator uses the composition.
  */
 export interface ComposedParams {
@@ -210,8 +210,8 @@ export type ComposedName = keyof ComposedParams;
 export type KernelName = keyof KernelParams;
 
 /**
- * Table with a row for each of the given operators. Only operators with a composition may have no row; their
- * composition is then used.
+ * Table with one entry per given operator. The entry of an operator with a composition may be missing; the composition
+ * is then used.
  */
 export type OperatorRows<Name extends OperatorName, Row> = {
   readonly [op in Exclude<Name, ComposedName>]: Row;

@@ -2,7 +2,7 @@ import { optimizationBarrier } from "../functions/optimization-barrier.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 
 /**
- * Return all operands unchanged, after all of them are computed. See `optimizationBarrier` in
+ * Returns all operands unchanged, after all of them are computed. See `optimizationBarrier` in
  * `functions/optimization-barrier.ts`.
  */
 export const optimizationBarrierOperator: Operator = defineOperator({

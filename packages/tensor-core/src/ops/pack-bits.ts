@@ -3,7 +3,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 
 /**
- * Pack 32 bools per word (u32): element i of a row becomes bit `i mod 32` of word `⌊i/32⌋`; unused bits of the last
+ * Packs 32 bools per word (u32): element i of a row becomes bit `i mod 32` of word `⌊i/32⌋`; unused bits of the last
  * word are 0.
  */
 export const packBitsOperator: Operator = defineOperator({

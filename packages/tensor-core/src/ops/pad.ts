@@ -11,7 +11,7 @@ const padOfNothing: RewriteRule = ({ inputs, specs }, { spec }) =>
   elementCount(specs[0]!.shape) > 0 && sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
 /**
- * Replace a pad whose operand is contiguous in the result by a `concat` with constants. The memory plan can then place
+ * Replaces a pad whose operand is contiguous in the result by a `concat` with constants. The memory plan can then place
  * the operand directly in the result.
  */
 const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) => {
@@ -30,8 +30,8 @@ const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) 
 export type PadParams = { low: readonly number[]; high: readonly number[]; interior: readonly number[]; value: number };
 
 /**
- * Pad with `value` along each dimension d: `low[d]` entries before, `high[d]` after, and `interior[d]` between adjacent
- * entries of `x`. The gradient is the strided slice at the positions of `x`.
+ * Pads with `value` along each dimension d: `low[d]` entries before, `high[d]` after, and `interior[d]` between
+ * adjacent entries of `x`. The gradient is the strided slice at the positions of `x`.
  */
 export const padOperator: Operator = defineOperator<PadParams>({
   name: "pad",

@@ -3,14 +3,14 @@ import { qrGradient } from "../functions/decomposition.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec, type TensorSpec } from "../shape.ts";
 
-/** Return the number of matrices in a tensor, and their size. */
+/** Returns the number of matrices in a tensor, and their size. */
 const sizesOf = ({ shape }: TensorSpec): { batch: number; rows: number; columns: number } => ({
   batch: elementCount(shape.slice(0, -2)),
   rows: shape.at(-2)!,
   columns: shape.at(-1)!,
 });
 
-/** Apply a Householder reflection to one column of a matrix, from row `first` on: `x ← x − (v · x) v`. */
+/** Applies a Householder reflection to one column of a matrix, from row `first` on: `x ← x − (v · x) v`. */
 const reflect = (x: Float64Array, v: Float64Array, first: number): void => {
   let sum = 0;
   for (let i = first; i < v.length; i++) sum += v[i]! * x[i]!;
@@ -20,7 +20,7 @@ const reflect = (x: Float64Array, v: Float64Array, first: number): void => {
 const lengthOf = (x: Float64Array): number => Math.sqrt(x.reduce((sum, entry) => sum + entry * entry, 0));
 
 /**
- * Compute the thin QR factors of one matrix, given by its columns. Overwrites `columns` with the columns of r.
+ * Computes the thin QR factors of one matrix, given by its columns. Overwrites `columns` with the columns of r.
  *
  * @returns Columns of q.
  */

@@ -6,7 +6,7 @@ import { elementCount, formatShape } from "../shape.ts";
 import { ofConstant, sameSpecAsOperand } from "./shared/movement-rules.ts";
 import { moveCost } from "./shared/strided.ts";
 
-/** Replace `reshape(reshape(x))` by one reshape of x. */
+/** Replaces `reshape(reshape(x))` by one reshape of x. */
 const reshapeOfReshape: RewriteRule = (node, { producer, derive }) => {
   const inner = producer(node.inputs[0]!);
   return inner.op === "reshape" ? derive(node, inner.inputs) : undefined;
@@ -14,7 +14,7 @@ const reshapeOfReshape: RewriteRule = (node, { producer, derive }) => {
 
 export type ReshapeParams = { readonly shape: readonly number[] };
 
-/** Return the elements of x in the same row-major order with another shape. */
+/** Returns the elements of x in the same row-major order with another shape. */
 export const reshapeOperator: Operator = defineOperator<ReshapeParams>({
   name: "reshape",
   rearranges: true,

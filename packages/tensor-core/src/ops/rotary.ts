@@ -7,7 +7,7 @@ import { mapRows } from "./shared/rows.ts";
 export type RotaryParams = { readonly base: number; readonly offset: number; readonly sign: 1 | -1 };
 
 /**
- * Rotary position embedding: rotate the pair (i, i + D/2) of the row at position t by the angle
+ * Rotary position embedding: rotates the pair (i, i + D/2) of the row at position t by the angle
  * `sign · (t + offset) · base^(−2i/D)`. The gradient rotates in the opposite direction.
  */
 export const rotaryOperator: Operator = defineOperator<RotaryParams>({

@@ -8,7 +8,7 @@ import { indexedShape, indexedSizes } from "./shared/indexing.ts";
 export type ScatterAddParams = { readonly dim: number };
 
 /**
- * Add rows of `updates` to `base` along `dim` at `indices` (i32), in the order of `indices`. Indices out of range are
+ * Adds rows of `updates` to `base` along `dim` at `indices` (i32), in the order of `indices`. Indices out of range are
  * skipped.
  */
 export const scatterAddOperator: Operator = defineOperator<ScatterAddParams>({

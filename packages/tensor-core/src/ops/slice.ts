@@ -24,7 +24,7 @@ const sliceOfSlice: RewriteRule = (node, { producer, derive }) => {
   });
 };
 
-/** Replace a slice that only cuts broadcast dimensions by a smaller broadcast. */
+/** Replaces a slice that only cuts broadcast dimensions by a smaller broadcast. */
 const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, spec, derive }) => {
   const inner = producer(inputs[0]!);
   if (inner.op !== "broadcast-to") return undefined;
@@ -38,7 +38,7 @@ const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, sp
 };
 
 /**
- * Replace a slice inside one operand of a `concat` by a slice of the operand. Example: gradients are read directly,
+ * Replaces a slice inside one operand of a `concat` by a slice of the operand. Example: gradients are read directly,
  * without packing and unpacking a bucket.
  */
 const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
@@ -62,7 +62,7 @@ const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
 export type SliceParams = { starts: readonly number[]; ends: readonly number[]; strides: readonly number[] };
 
 /**
- * Return the offset in elements of a slice that is contiguous in the memory of its operand; `undefined` if not
+ * Returns the offset in elements of a slice that is contiguous in the memory of its operand; `undefined` if not
  * contiguous.
  */
 const contiguousOffset = ({
@@ -82,7 +82,7 @@ const contiguousOffset = ({
 };
 
 /**
- * Select every `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d. The
+ * Selects every `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d. The
  * gradient has zeros around and between the selected entries.
  */
 export const sliceOperator: Operator = defineOperator<SliceParams>({
@@ -143,5 +143,8 @@ export const sliceOperator: Operator = defineOperator<SliceParams>({
   },
 });
 
-/** Return the number of indices from the first to the last of `count` selected indices, both included. */
+/**
+ * Returns the length of the range that `count` indices with stride `stride` cover, from the first to the last index,
+ * both included; 0 without indices.
+ */
 const spread = (count: number, stride: number): number => (count === 0 ? 0 : (count - 1) * stride + 1);

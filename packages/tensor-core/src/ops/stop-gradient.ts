@@ -3,7 +3,7 @@ import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 import { passThrough } from "./shared/movement-rules.ts";
 
-/** Return the operand, but block the gradient. */
+/** Returns the operand, but blocks the gradient. */
 export const stopGradientOperator: Operator = {
   ...elementwise({
     name: "stop-gradient",

@@ -6,7 +6,7 @@ import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /**
- * Replace `x − scatter(v)` (onto zeros) by a scatter of `−v` onto `x`. Example: computing the residual of a sparse
+ * Replaces `x − scatter(v)` (onto zeros) by a scatter of `−v` onto `x`. Example: computing the residual of a sparse
  * encoder then costs only as much as the number of sent entries. Applies only if the indices are unique, as from
  * `top-k`, because sums with duplicate indices would be rounded differently.
  */

@@ -4,7 +4,7 @@ import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementCount } from "../shape.ts";
 import { reduction, type ReductionParams, broadcastBack, trailingFold } from "./shared/reduction.ts";
 
-/** Replace the sum of a constant by a product. */
+/** Replaces the sum of a constant by a product. */
 const sumOfConstant: RewriteRule<ReductionParams> = ({ inputs, specs }, { constantValue, constant, spec }) => {
   const value = constantValue(inputs[0]!);
   const total = elementCount(spec(inputs[0]!).shape);

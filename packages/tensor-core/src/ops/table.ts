@@ -172,7 +172,7 @@ const elementwiseRows: {
   where: whereOperator,
 };
 
-/** Names of the operators that are created from the other operators in the table. */
+/** Names of the operators that are built from other operators of the table. */
 type DerivedName = "collective-done" | "collective-start" | "fused";
 
 const otherRows: { readonly [op in Exclude<OperatorName, DerivedName | ElementwiseName>]: Operator } = {

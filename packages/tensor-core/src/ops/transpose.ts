@@ -7,7 +7,7 @@ import { moveCost, readStrided } from "./shared/strided.ts";
 import { listOf, ofConstant } from "./shared/movement-rules.ts";
 
 /**
- * Replace a permutation that keeps the order of all dimensions larger than 1, such as [1, n] → [n, 1], by a reshape,
+ * Replaces a permutation that keeps the order of all dimensions larger than 1, such as [1, n] → [n, 1], by a reshape,
  * because a reshape moves no data.
  */
 const transposeAsReshape: RewriteRule = ({ inputs, params, specs }, { spec, emit }) => {
@@ -26,7 +26,7 @@ const transposeOfTranspose: RewriteRule = (node, { producer, derive }) => {
 
 export type TransposeParams = { readonly permutation: readonly number[] };
 
-/** Reorder dimensions: dimension `d` of the result is dimension `permutation[d]` of `x`. */
+/** Reorders dimensions: dimension `d` of the result is dimension `permutation[d]` of `x`. */
 export const transposeOperator: Operator = defineOperator<TransposeParams>({
   name: "transpose",
   rearranges: true,

@@ -11,7 +11,7 @@ export type TriangularSolveParams = {
 };
 
 /**
- * Solve `op(l) x = b` for triangular l [..., n, n] and b [..., n, m] over equal leading dimensions; op(l) is l or lᵀ.
+ * Solves `op(l) x = b` for triangular l [..., n, n] and b [..., n, m] over equal leading dimensions; op(l) is l or lᵀ.
  * Only the triangle selected by `lower` is read. If `unitDiagonal` is true, the diagonal is assumed to be ones and is
  * not read.
  */

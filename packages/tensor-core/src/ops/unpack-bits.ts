@@ -4,7 +4,7 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 
 export type UnpackBitsParams = { readonly count: number };
 
-/** Unpack the first `count` bits of each row of words (u32) to bools: element i is bit `i mod 32` of word `⌊i/32⌋`. */
+/** Unpacks the first `count` bits of each row of words (u32) to bools: element i is bit `i mod 32` of word `⌊i/32⌋`. */
 export const unpackBitsOperator: Operator = defineOperator<UnpackBitsParams>({
   name: "unpack-bits",
   infer: ([words], { count }) => {

@@ -11,7 +11,7 @@ const whereDecided: RewriteRule = ({ inputs: [condition, a, b] }, { constantValu
   return holds === undefined ? undefined : holds !== 0 ? a! : b!;
 };
 
-/** Select `a` if the bool `condition` is true, otherwise `b`. Elementwise, although operand dtypes differ. */
+/** Selects `a` if the bool `condition` is true, otherwise `b`. Elementwise, although operand dtypes differ. */
 export const whereOperator: Operator = defineOperator({
   name: "where",
   rewrites: [whereDecided],

@@ -5,7 +5,7 @@ import { zipTrees } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
 export interface MomentumState {
-  /** Exponentially decaying sum of past updates, a tree like the parameters. */
+  /** Exponentially decaying sum of past updates: a tree with the structure of the parameters. */
   readonly velocity: TensorTree;
 }
 
@@ -17,7 +17,7 @@ export interface MomentumOptions {
 }
 
 /**
- * Add heavy-ball momentum: `v ← decay·v + u`. Here, v is the velocity and u the incoming update. The result is `v`, or
+ * Adds heavy-ball momentum: `v ← decay·v + u`. Here, v is the velocity and u the incoming update. The result is `v`, or
  * `u + decay·v` with Nesterov momentum.
  *
  * @example

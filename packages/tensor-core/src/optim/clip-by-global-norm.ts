@@ -9,7 +9,7 @@ import { flattenTree, leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
 /**
- * Compute the Euclidean norm over the elements of all leaves, f32 scalar.
+ * Computes the Euclidean norm over the elements of all leaves, f32 scalar.
  *
  * @param sharding Sharding of the leaves. The norm of a sharded leaf includes the shards of all ranks. Default:
  * unsharded.
@@ -44,7 +44,7 @@ export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tenso
 };
 
 /**
- * Scale all updates by `min(1, maxNorm / norm)`, so that their global norm is at most `maxNorm` and their direction is
+ * Scales all updates by `min(1, maxNorm / norm)`, so that their global norm is at most `maxNorm` and their direction is
  * unchanged. If the norm is NaN, all updates become NaN, so that non-finite gradients are not hidden.
  *
  * @param sharding Sharding of the updates, see `globalNorm`.

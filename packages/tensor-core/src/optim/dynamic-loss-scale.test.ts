@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from "../index.ts";
 
-/** Return the loss scale after each step of a sequence. `true`: step without overflow; `false`: step with overflow. */
+/** Returns the loss scale after each step of a sequence. `true`: step without overflow; `false`: step with overflow. */
 const scalesAfter = async (steps: readonly boolean[], options: LossScaleOptions): Promise<number[]> => {
   const rule = dynamicLossScale(options);
   const backend = referenceBackend();

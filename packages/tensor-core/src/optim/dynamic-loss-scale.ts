@@ -27,12 +27,12 @@ export interface LossScaleState {
 export interface LossScale {
   readonly minimum: number;
   init(): LossScaleState;
-  /** Return the state after a step. @param sound Whether all gradients of the step are finite, bool scalar. */
+  /** Returns the state after a step. @param sound Whether all gradients of the step are finite, bool scalar. */
   update(state: LossScaleState, sound: Tensor): LossScaleState;
 }
 
 /**
- * Create a dynamic loss scale, which multiplies the loss by a number as large as f16 gradients allow, so that small
+ * Creates a dynamic loss scale, which multiplies the loss by a number as large as f16 gradients allow, so that small
  * gradients do not underflow to 0. If gradients overflow, the step is skipped and the scale is halved. After
  * `growthInterval` consecutive steps without overflow, the scale is doubled. The scale is a power of two, so scaling
  * does not change the mantissa of gradients.

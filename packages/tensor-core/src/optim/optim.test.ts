@@ -109,7 +109,7 @@ const rows: readonly Row[] = [
 
 const specsOf = (tree: unknown): string[] => flattenTree<TensorSpec>(tree).leaves.map(formatSpec);
 
-/** Minimize `loss` from `start`. Also counts traces, and checks that the specs of the state do not change. */
+/** Minimizes `loss` from `start`. Also counts traces, and checks that the specs of the state do not change. */
 const descend = async <P>(
   optimizer: GradientTransformation<unknown>,
   loss: (params: P) => Tensor,

@@ -18,7 +18,7 @@ export interface SgdOptions {
 const sgdOptions: OptionNames<SgdOptions> = { learningRate: true, weightDecay: true, mask: true };
 
 /**
- * Create plain gradient descent: `w ← w − η(g + λw)` with learning rate η, gradient g and weight decay λ.
+ * Creates plain gradient descent: `w ← w − η(g + λw)` with learning rate η, gradient g and weight decay λ.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ export interface MomentumSgdOptions extends SgdOptions {
 }
 
 /**
- * Create gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv` with velocity v,
+ * Creates gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv` with velocity v,
  * its decay factor μ, learning rate η, gradient g and weight decay λ.
  *
  * @example
@@ -70,7 +70,7 @@ export const momentum = (
 };
 
 /**
- * Create gradient descent with Nesterov momentum, as PyTorch's SGD with `nesterov`.
+ * Creates gradient descent with Nesterov momentum, as PyTorch's SGD with `nesterov`.
  *
  * @example
  * ```ts
@@ -107,7 +107,7 @@ export interface AdamOptimizerOptions extends AdamOptions {
 const adamOptions: OptionNames<AdamOptimizerOptions> = { learningRate: true, beta1: true, beta2: true, epsilon: true };
 
 /**
- * Create the Adam optimizer. Source: see `scaleByAdam`.
+ * Creates the Adam optimizer. Source: see `scaleByAdam`.
  *
  * @example
  * ```ts
@@ -134,8 +134,8 @@ export interface AdamWOptions extends AdamOptimizerOptions {
 }
 
 /**
- * Create Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)` with learning rate η, weight decay λ, and m̂,
- * v̂ and ε as in `scaleByAdam`. Source: see `addDecayedWeights`.
+ * Creates Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)` with learning rate η, weight decay λ, and
+ * m̂, v̂ and ε as in `scaleByAdam`. Source: see `addDecayedWeights`.
  *
  * @example
  * ```ts

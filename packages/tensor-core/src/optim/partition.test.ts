@@ -11,7 +11,7 @@ type Params = { readonly b: Tensor; readonly inner: { readonly w: Tensor } };
 
 const arrays = { b: NdArray.from([1, 2]), inner: { w: NdArray.from([[3, 4]]) } } as unknown as Params;
 
-/** Return the updates of two steps whose gradients equal the parameters. */
+/** Returns the updates of two steps whose gradients equal the parameters. */
 const twice = async <State>(optimizer: GradientTransformation<State>): Promise<number[][]> => {
   const run = jit((params: Params) => {
     const [first, state] = optimizer.update(params, optimizer.init(params), { params });

@@ -6,8 +6,8 @@ import { flattenTree, leafPaths, unflattenTree } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
 /**
- * Function that returns the name of the transformation for a parameter, given the parameter's path in the tree and its
- * spec.
+ * Function that returns the label of a parameter: the name of the transformation that applies to the parameter.
+ * Receives the parameter's path in the tree and its spec.
  */
 export type PartitionLabel = (path: string, param: Tensor) => string;
 
@@ -32,7 +32,7 @@ const requireParts = (label: unknown, parts: unknown): void => {
 };
 
 /**
- * Apply a different transformation to each group of parameters, for example Muon to matrices and Adam to all other
+ * Applies a different transformation to each group of parameters, for example Muon to matrices and Adam to all other
  * parameters. `label` selects the group. Each transformation receives only the parameters of its group, as a flat
  * record by path. The state is a record of the states of all transformations.
  *

@@ -7,9 +7,9 @@ import type { GradientTransformation, TensorTree } from "./transformation.ts";
 export interface AdamState {
   /** Number of completed updates, i32 scalar. */
   readonly step: Tensor;
-  /** Exponential moving average of the gradient, a tree like the parameters. */
+  /** Exponential moving average of the gradient: a tree with the structure of the parameters. */
   readonly mean: TensorTree;
-  /** Exponential moving average of the squared gradient, a tree like the parameters. */
+  /** Exponential moving average of the squared gradient: a tree with the structure of the parameters. */
   readonly square: TensorTree;
 }
 
@@ -23,7 +23,7 @@ export interface AdamOptions {
 }
 
 /**
- * Compute the bias correction `1 − decay^step` as `2y' / (1 + y')` with `y' = tanh(−step·ln(decay)/2)`. In the first
+ * Computes the bias correction `1 − decay^step` as `2y' / (1 + y')` with `y' = tanh(−step·ln(decay)/2)`. In the first
  * steps, when `decay^step` is close to 1, the direct subtraction in f32 would lose four of seven digits.
  */
 const biasCorrection = (decay: number, step: Tensor): Tensor => {
@@ -33,7 +33,7 @@ const biasCorrection = (decay: number, step: Tensor): Tensor => {
 };
 
 /**
- * Compute the update direction of Adam: `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`; the update is `m̂ / (√v̂ + ε)` with
+ * Computes the update direction of Adam: `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`; the update is `m̂ / (√v̂ + ε)` with
  * `m̂ = m/(1−β₁ᵗ)`, `v̂ = v/(1−β₂ᵗ)` for gradient g and step number t, from 1.
  *
  * Memory: two f32 values of state per parameter.

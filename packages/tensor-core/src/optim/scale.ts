@@ -9,7 +9,7 @@ const scaleLeaves = <P>(updates: P, factor: Tensor | number): P =>
   zipTrees((update: Tensor) => multiply(update, factor), updates);
 
 /**
- * Multiply updates by `factor`: `factor · u`.
+ * Multiplies updates by `factor`: `factor · u`.
  *
  * @example
  * ```ts
@@ -33,7 +33,7 @@ export interface ScheduleState {
 }
 
 /**
- * Multiply updates by a schedule: `schedule(step) · u`. The state contains the step number.
+ * Multiplies updates by a schedule: `schedule(step) · u`. The state contains the step number.
  *
  * @example
  * ```ts
@@ -55,9 +55,9 @@ export const scaleBySchedule = (schedule: Schedule): GradientTransformation<Sche
 };
 
 /**
- * Multiply updates by the negative learning rate, `−learningRate · u`, which converts a gradient direction to a descent
- * step. The last transformation of every optimizer. Counts steps even if the rate is constant, so that a resumed run
- * can switch to a schedule.
+ * Multiplies updates by the negative learning rate, `−learningRate · u`, which converts a gradient direction to a
+ * descent step. The last transformation of every optimizer. Counts steps even if the rate is constant, so that a
+ * resumed run can switch to a schedule.
  *
  * @throws ArgumentError if the rate is neither a finite non-negative number nor a schedule.
  * @example

@@ -23,7 +23,9 @@ import { checkNumber, checkOptions } from "../options.ts";
  */
 export type Schedule = number | ((step: Tensor) => Tensor);
 
-/** Check a schedule. @throws ArgumentError unless the schedule is a function, or a finite number of at least `from`. */
+/**
+ * Checks a schedule. @throws ArgumentError unless the schedule is a function, or a finite number of at least `from`.
+ */
 export const checkSchedule = (fn: string, name: string, schedule: Schedule, from: number): void => {
   if (typeof schedule === "number") checkNumber(fn, name, schedule, { from, usual: 0.001 });
   else if (typeof schedule !== "function")
@@ -33,7 +35,7 @@ export const checkSchedule = (fn: string, name: string, schedule: Schedule, from
 };
 
 /**
- * Return the value of a schedule at `step`, f32 scalar.
+ * Returns the value of a schedule at `step`, f32 scalar.
  *
  * @example
  * ```ts
@@ -57,11 +59,11 @@ const requireSteps = (name: string, steps: number): void => {
     throw new ArgumentError(`${name}: ${steps} steps were given; use an integer from 1`);
 };
 
-/** Return the completed fraction of the schedule, min(step / steps, 1), f32. */
+/** Returns the completed fraction of the schedule, min(step / steps, 1), f32. */
 const progress = (step: Tensor, steps: number): Tensor => minimum(multiply(cast(step, "f32"), 1 / steps), 1);
 
 /**
- * Create a linear ramp from `from` at step 0 to `to` at step `steps`; constant `to` afterwards.
+ * Creates a linear ramp from `from` at step 0 to `to` at step `steps`; constant `to` afterwards.
  *
  * @example
  * ```ts
@@ -83,7 +85,7 @@ export const linearRamp = (options: {
 };
 
 /**
- * Create a cosine decay from `initial` at step 0 to `final` (default: 0) at step `steps`, constant `final` afterwards:
+ * Creates a cosine decay from `initial` at step 0 to `final` (default: 0) at step `steps`, constant `final` afterwards:
  * `final + (initial − final) · (1 + cos(π·step/steps)) / 2`.
  *
  * @example
@@ -111,7 +113,7 @@ export const cosineDecay = (options: {
 };
 
 /**
- * Create a stepwise decay, `initial · factor^⌊step / every⌋`.
+ * Creates a stepwise decay, `initial · factor^⌊step / every⌋`.
  *
  * @example
  * ```ts
@@ -134,7 +136,7 @@ export const stepDecay = (options: {
 };
 
 /**
- * Create a polynomial decay from `initial` at step 0 to `final` (default: 0) at step `steps`, constant `final`
+ * Creates a polynomial decay from `initial` at step 0 to `final` (default: 0) at step `steps`, constant `final`
  * afterwards: `final + (initial − final) · (1 − step/steps)^power`; power 1 is linear.
  *
  * @throws ArgumentError unless `power` is above 0.
@@ -166,7 +168,7 @@ export const polynomialDecay = (options: {
 };
 
 /**
- * Concatenate schedules: `schedules[i]` applies from step `boundaries[i - 1]` (inclusive) to step `boundaries[i]`
+ * Concatenates schedules: `schedules[i]` applies from step `boundaries[i - 1]` (inclusive) to step `boundaries[i]`
  * (exclusive). Each schedule receives step numbers relative to its start.
  *
  * @throws ArgumentError unless the boundaries increase and their number is one less than the number of schedules.
@@ -205,7 +207,7 @@ export const joinSchedules = (schedules: readonly Schedule[], boundaries: readon
 };
 
 /**
- * Create a linear warm-up over the first `steps` steps, followed by `schedule`, which begins at its step 0. During the
+ * Creates a linear warm-up over the first `steps` steps, followed by `schedule`, which begins at its step 0. During the
  * warm-up, the value is `schedule(0) · (step + 1) / (steps + 1)`, which is nonzero at the first step.
  *
  * @example

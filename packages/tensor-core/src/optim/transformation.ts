@@ -41,8 +41,8 @@ export interface GradientTransformation<State> {
   init<P>(params: P): State;
   update<P>(updates: P, state: State, context: UpdateContext<P>): [updates: P, state: State];
   /**
-   * Process the layer statistics of a step; called before `update`. Absent: the transformation does not use curvature.
-   * Not called in steps without statistics.
+   * Processes the layer statistics of a step; called before `update`. Absent: the transformation does not use
+   * curvature. Not called in steps without statistics.
    *
    * @param statistics Statistics of each layer, averaged over all ranks.
    */
@@ -53,7 +53,7 @@ export interface GradientTransformation<State> {
 export type EmptyState = Readonly<Record<string, never>>;
 
 /**
- * Create a transformation without state.
+ * Creates a transformation without state.
  *
  * @example
  * ```ts
@@ -74,7 +74,7 @@ export const stateless = (
 });
 
 /**
- * Combine transformations into a single transformation that applies all of them in sequence. The state is the list of
+ * Combines transformations into a single transformation that applies all of them in sequence. The state is the list of
  * their states.
  *
  * @example
@@ -136,7 +136,7 @@ export const chain = <States extends readonly unknown[]>(
 };
 
 /**
- * Return `params + updates`, for each leaf. Updates of optimizers already include the negative sign of the descent
+ * Returns `params + updates`, for each leaf. Updates of optimizers already include the negative sign of the descent
  * direction.
  *
  * @example

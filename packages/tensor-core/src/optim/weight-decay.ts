@@ -7,8 +7,9 @@ import { leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
 /**
- * Function that returns whether weight decay applies to a parameter, given the parameter's path in the tree
- * (`blocks.0.query`) and its spec; or a factor for the decay of the parameter, at least 0.
+ * Function that selects the parameters to which weight decay applies. Receives the path of a parameter in the tree,
+ * such as `blocks.0.query`, and the parameter's spec. Returns whether weight decay applies, or a factor of at least 0
+ * for the decay of the parameter.
  */
 export type DecayMask = (path: string, param: Tensor) => boolean | number;
 
@@ -34,7 +35,7 @@ const factorOf = (mask: DecayMask, path: string, param: Tensor): number => {
 };
 
 /**
- * Add `decay·w` to the updates of the parameters `w` selected by `mask` (default: all parameters). If the mask returns
+ * Adds `decay·w` to the updates of the parameters `w` selected by `mask` (default: all parameters). If the mask returns
  * a factor, adds `factor·decay·w`. After `scaleByAdam`, this is AdamW's decoupled weight decay; before `scaleByAdam`,
  * it is L2 regularization.
  *

@@ -14,7 +14,7 @@ const matrix = { dtype: "f32", shape: [4, 4] } as unknown as Tensor;
 const traced = (fn: (x: Tensor) => readonly Tensor[], mesh: Record<string, number>): Graph =>
   trace(fn, [matrix], { mesh }).graph;
 
-/** Return the collectives of ranks that trace different functions. */
+/** Returns the collectives of ranks that trace different functions. */
 const world = (
   fns: readonly ((x: Tensor) => readonly Tensor[])[],
   axes: (rank: number) => RankCollectives["axes"] = () => ({ data: fns.map((_, rank) => rank) }),

@@ -51,7 +51,7 @@ const workOf = (graph: Graph, node: Node): number => {
   return flops + bytesRead + bytesWritten;
 };
 
-/** Return the ids of all nodes on which node `id` depends, ascending. Cost: O(nodes + edges) before node `id`. */
+/** Returns the ids of all nodes on which node `id` depends, ascending. Cost: O(nodes + edges) before node `id`. */
 export const ancestorsOf = (graph: Graph, id: number): number[] => {
   const isAncestor = new Uint8Array(id + 1);
   isAncestor[id] = 1;
@@ -76,7 +76,7 @@ const describe = (graph: Graph, node: Node): Pick<GraphCollective, "axis" | "wha
 };
 
 /**
- * Describe a graph's collectives, as input for computing the common order of all ranks. Cost: O(collectives · (nodes +
+ * Describes a graph's collectives, as input for computing the common order of all ranks. Cost: O(collectives · (nodes +
  * edges)).
  *
  * @param nodes Nodes of the graph's collectives, in trace order.
@@ -109,7 +109,7 @@ export const collectivesOf = (graph: Graph, nodes: readonly Node[]): GraphCollec
   });
 };
 
-/** Return the collectives of a scheduled graph, and their start order. */
+/** Returns the collectives of a scheduled graph, and their start order. */
 export const collectiveOrderOf = (graph: Graph): CollectiveOrder => {
   const started = graph.nodes.filter(isCollective);
   const traced = started.toSorted((a, b) => Number(a.params["position"]) - Number(b.params["position"]));
@@ -122,14 +122,17 @@ export interface MatchedCollective {
   readonly what: string;
   /** World ranks whose graphs must contain the collective, ascending. */
   readonly expected: readonly number[];
-  /** Number of the collective in the sequence of its group, from 1. */
+  /** Position of the collective in the sequence of its group's collectives, from 1. */
   readonly count: number;
-  /** Index of the collective in the list of each rank found to participate, by world rank. */
+  /**
+   * Index of the collective in each rank's list of collectives, by world rank. Contains the ranks that were found to
+   * participate.
+   */
   readonly positions: Map<number, number>;
   readonly after: Set<MatchedCollective>;
   depth: number;
   work: number;
-  /** Lowest index of the collective on any rank. `rank`: first rank found to participate. */
+  /** Lowest index of the collective in any rank's list. `rank`: first rank that was found to participate. */
   first: number;
   readonly rank: number;
 }
@@ -137,7 +140,7 @@ export interface MatchedCollective {
 const formatRanks = (ranks: readonly number[]): string =>
   `rank${ranks.length === 1 ? "" : "s"} ${ranks.length < 2 ? "" : `${ranks.slice(0, -1).join(", ")} and `}${ranks.at(-1)}`;
 
-/** Create the error that describes how the ranks of a group differ in one collective. */
+/** Creates the error that describes how the ranks of a group differ in one collective. */
 const mismatchError = (
   { what, count, expected, positions }: MatchedCollective,
   others: ReadonlyMap<number, string>,
@@ -155,7 +158,7 @@ const mismatchError = (
 };
 
 /**
- * Match the collectives of different ranks: the n-th collective of a group on one rank matches the n-th collective of
+ * Matches the collectives of different ranks: the n-th collective of a group on one rank matches the n-th collective of
  * this group on every other rank. A `send-receive` is matched by its number among the transfers with the same
  * description.
  */
@@ -207,7 +210,7 @@ const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[
 };
 
 /**
- * Set the depth of each collective: the maximum number of earlier collectives on a dependency path that ends at the
+ * Sets the depth of each collective: the maximum number of earlier collectives on a dependency path that ends at the
  * collective. @throws CollectiveOrderError if dependencies form a cycle; the message contains the cycle.
  */
 const computeDepths = (all: readonly MatchedCollective[]): void => {
@@ -238,7 +241,7 @@ const computeDepths = (all: readonly MatchedCollective[]): void => {
 };
 
 /**
- * Return all collectives of a world in canonical order. @throws CollectiveOrderError in the same cases as
+ * Returns all collectives of a world in canonical order. @throws CollectiveOrderError in the same cases as
  * `canonicalOrder`.
  */
 export const matchedInOrder = (ranks: readonly RankCollectives[]): MatchedCollective[] => {
@@ -248,7 +251,7 @@ export const matchedInOrder = (ranks: readonly RankCollectives[]): MatchedCollec
 };
 
 /**
- * Compute the canonical order of all collectives of a world. Each rank starts the collectives of its graph in this
+ * Computes the canonical order of all collectives of a world. Each rank starts the collectives of its graph in this
  * order. The order is a function of the graphs of all ranks, so all ranks compute the same order, even if their graphs
  * differ.
  *

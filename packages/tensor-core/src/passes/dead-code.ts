@@ -5,7 +5,7 @@ import { operators } from "../ops/table.ts";
 export const hasEffect = ({ op, params }: Node): boolean => operators[op]?.hasEffect?.(params) ?? false;
 
 /**
- * Compute for each node whether it is live: an input, a node with an effect, or a node on which an output or effect
+ * Computes for each node whether it is live: an input, a node with an effect, or a node on which an output or effect
  * depends.
  *
  * @param reads Returns the values that a node reads. Default: its `inputs`.
@@ -25,7 +25,7 @@ export const liveNodes = (
 };
 
 /**
- * Remove nodes on which no output depends. Inputs are kept, so the signature of the graph does not change.
+ * Removes nodes on which no output depends. Inputs are kept, so the signature of the graph does not change.
  *
  * Collectives with unused outputs are also removed: ranks with equal traces remove the same collectives. If only some
  * ranks use the result of a collective, compilation fails (`canonicalOrder`). Nodes with `hasEffect` are kept, because

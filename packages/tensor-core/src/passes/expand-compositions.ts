@@ -11,7 +11,10 @@ import { isCollective } from "./collective-order.ts";
 
 const isArgument = (node: Node): boolean => roleOf(node) === "argument";
 
-/** Origin of the operator node whose composition is inserted. For nodes of the original graph, only an empty scope. */
+/**
+ * Origin for inserted nodes: the origin of the operator node whose composition is inserted. For nodes of the original
+ * graph, only an empty scope.
+ */
 type EnclosingOrigin = Pick<Origin, "scope"> & Partial<Origin>;
 
 const joinScopes = (outer: string, inner: string): string =>
@@ -29,7 +32,7 @@ const communicates = (graph: Graph): boolean =>
   });
 
 /**
- * Replace each node whose operator has a composition by the composition, recursively. Nodes for which `runs` returns
+ * Replaces each node whose operator has a composition by the composition, recursively. Nodes for which `runs` returns
  * true are kept, because the backend has a kernel or an instruction for the operator. The scope of inserted nodes ends
  * with the operator's name. Must run before all other passes, so that the passes process the inserted nodes.
  *
@@ -55,7 +58,7 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
   };
   let collected: Graph = graph;
 
-  /** Append the nodes of graph `part`, with `operands` as the inputs of `part`. Returns the outputs of `part`. */
+  /** Appends the nodes of graph `part`, with `operands` as the inputs of `part`. Returns the outputs of `part`. */
   const insert = (part: Graph, operands: readonly ValueRef[], enclosing: EnclosingOrigin): ValueRef[] => {
     collected = addDefinitions(collected, definitionsOf(part));
     const values: (readonly ValueRef[])[] = [];

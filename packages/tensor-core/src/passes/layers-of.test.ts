@@ -18,7 +18,7 @@ import { layersOf } from "./layers-of.ts";
 
 const f32 = (...shape: number[]) => ({ dtype: "f32" as const, shape });
 
-/** Return the layers of a loss function, and its tapped values by key. */
+/** Returns the layers of a loss function, and its tapped values by key. */
 const found = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, params: unknown[], rest: unknown[] = []) => {
   let taps: Taps = {};
   const traced = trace(
@@ -32,7 +32,7 @@ const found = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, params: unkn
   return { graph: traced.graph, layers: layersOf(traced), taps };
 };
 
-/** Return the key of the original value before reshapes, transposes and casts. */
+/** Returns the key of the original value before reshapes, transposes and casts. */
 const behind = (graph: Graph, ref: ValueRef): string => {
   const node = graph.nodes[ref.node]!;
   return operators[node.op]?.rearranges === true && node.inputs.length === 1

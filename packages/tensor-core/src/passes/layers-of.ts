@@ -34,14 +34,14 @@ export interface LayerUse {
   readonly bias?: ValueRef;
 }
 
-/** Layers that apply one differentiated leaf. */
+/** Layers that use one differentiated leaf as their weight or bias. */
 export interface WeightLayers {
   /** Reference to the leaf, an argument of the differentiated function. */
   readonly weight: ValueRef;
   readonly uses: readonly LayerUse[];
   /** Ids of the nodes of the layers whose bias is this leaf. */
   readonly biasOf: readonly number[];
-  /** Texts that explain why some uses of the leaf are not layers; empty if all uses are layers. */
+  /** Reasons, as texts, why some uses of the leaf are not layers; empty if all uses are layers. */
   readonly unresolved: readonly string[];
   /**
    * Number of leading dimensions of the leaf that index separate matrices in linear layers, such as 1 for expert
@@ -50,7 +50,7 @@ export interface WeightLayers {
   readonly stackDims: number;
 }
 
-/** Weight leaf after reshapes, transposes, casts or broadcasts. */
+/** Value that is computed from a weight leaf by reshapes, transposes, casts or broadcasts alone. */
 interface WeightView {
   /** Index of the differentiated leaf. */
   readonly leaf: number;
@@ -64,7 +64,7 @@ interface WeightView {
 const nameOf = (node: Node): string => `${node.op}${node.scope === "" ? "" : ` in ${node.scope}`}`;
 
 /**
- * Return the number of leading dimensions of operand 0 that are unchanged in the result; Infinity if every element
+ * Returns the number of leading dimensions of operand 0 that are unchanged in the result; Infinity if every element
  * keeps its position.
  */
 const unchangedDims = (graph: Graph, { op, inputs, params, specs }: Node): number => {
@@ -78,7 +78,7 @@ const unchangedDims = (graph: Graph, { op, inputs, params, specs }: Node): numbe
 };
 
 /**
- * For each value, return the nodes outside the backward pass that read the value, with the operand index of the value.
+ * For each value, returns the nodes outside the backward pass that read the value, with the operand index of the value.
  */
 const readersOf = (graph: Graph): ReadonlyMap<string, readonly (readonly [node: Node, operand: number])[]> => {
   const reads = graph.nodes
@@ -88,7 +88,7 @@ const readersOf = (graph: Graph): ReadonlyMap<string, readonly (readonly [node: 
 };
 
 /**
- * Find the layers of a traced step: for each differentiated weight, the nodes that apply it, their inputs, and the
+ * Finds the layers of a traced step: for each differentiated weight, the nodes that apply it, their inputs, and the
  * gradients of their results. Used for curvature, second-order statistics and activation compression.
  *
  * The files of the operators define which operators are layers (`OperatorFacts.layer`). A weight may pass through
@@ -140,7 +140,7 @@ export const layersOf = ({
   );
 
   const leafOf = (ref: ValueRef): number | undefined => views.get(valueKey(ref))?.leaf;
-  /** Return the leaf that is added to each row of a value, and the id of the node that adds it. */
+  /** Returns the leaf that is added to each row of a value, and the id of the node that adds it. */
   const addedBias = (output: ValueRef): { readonly leaf: number; readonly by: number } | undefined => {
     for (const [node, operand] of readers.get(valueKey(output)) ?? []) {
       const { adds, rearranges } = operators[node.op] ?? {};
@@ -156,7 +156,7 @@ export const layersOf = ({
   };
 
   /**
-   * Compute `stackDims`: a linear layer uses the last two dimensions of its weight; all earlier dimensions index
+   * Computes `stackDims`: a linear layer uses the last two dimensions of its weight; all earlier dimensions index
    * separate matrices.
    */
   const stackDimsOf = (own: readonly (typeof readings)[number][]): number => {

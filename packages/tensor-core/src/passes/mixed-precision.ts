@@ -7,7 +7,7 @@ import { simplify } from "./simplify.ts";
 
 const halfOperandsOf = (node: Node): readonly number[] => operators[node.op]?.halfOperands ?? [];
 
-/** For each node, return whether a product depends on the node, directly or through other nodes. */
+/** For each node, returns whether a product depends on the node, directly or through other nodes. */
 const feedsProducts = (graph: Graph): boolean[] => {
   const feeds = graph.nodes.map(() => false);
   for (const node of graph.nodes.toReversed()) {
@@ -19,7 +19,7 @@ const feedsProducts = (graph: Graph): boolean[] => {
   return feeds;
 };
 
-/** Append a cast of value `ref` to `dtype`. Returns the result. */
+/** Appends a cast of value `ref` to `dtype`. Returns the result. */
 export const appendCast = (
   builder: GraphBuilder,
   ref: ValueRef,
@@ -40,8 +40,8 @@ export const appendCast = (
 };
 
 /**
- * Copy a node, cast its operands with the indices `positions` to `dtype`, and cast its results back to their original
- * dtypes.
+ * Copies a node, casts its operands with the indices `positions` to `dtype`, and casts its results back to their
+ * original dtypes.
  */
 export const copyCast = (
   builder: GraphBuilder,

@@ -36,8 +36,9 @@ const sameStructure = (a: Graph, b: Graph): boolean =>
   });
 
 /**
- * Run the standard passes between tracing and compilation: simplify, merge equal nodes and remove dead nodes until the
- * graph does not change. Then recompute values inside checkpoints, fuse elementwise nodes, and schedule collectives.
+ * Runs the standard passes between tracing and compilation: simplifies the graph, merges equal nodes and removes dead
+ * nodes until the graph does not change. Then recomputes values inside checkpoints, fuses elementwise nodes, and
+ * schedules collectives.
  *
  * @example
  * ```ts

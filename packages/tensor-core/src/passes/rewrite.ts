@@ -19,7 +19,7 @@ import { formatSpec, sameSpec } from "../shape.ts";
 export type RewriteRules = { readonly [op: string]: readonly RewriteRule[] };
 
 /**
- * Rebuild the graph node by node, and apply the rules to each added node. Operands are already rewritten, and nodes
+ * Rebuilds the graph node by node, and applies the rules to each added node. Operands are already rewritten, and nodes
  * that rules emit are also rewritten, so one pass reaches a fixed point for rules that inspect only operands. Unused
  * nodes are kept; dead-code elimination removes them.
  *

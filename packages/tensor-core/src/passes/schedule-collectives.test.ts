@@ -23,7 +23,7 @@ const scheduled = (fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[], inpu
   return graph;
 };
 
-/** Return the node names `op scope` in order, without inputs. */
+/** Returns the node names `op scope` in order, without inputs. */
 const order = (graph: Graph): string[] =>
   graph.nodes.filter(({ op }) => op !== "input").map(({ op, scope: path }) => `${op} ${path}`.trim());
 

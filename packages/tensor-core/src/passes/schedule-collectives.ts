@@ -6,7 +6,7 @@ import { roleOf } from "../ops/role.ts";
 import { canonicalOrder, collectivesOf, isCollective } from "./collective-order.ts";
 
 /**
- * Order all nodes so that collectives start as early as possible and are waited for as late as possible.
+ * Orders all nodes so that collectives start as early as possible and are waited for as late as possible.
  *
  * Collectives start in the given order. Each collective is preceded only by the nodes on which it depends, and by ready
  * nodes on which no collective depends, at their position in the trace. The nodes on which a collective depends are
@@ -60,7 +60,7 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
       if (!emitted.has(at)) emit(at);
     }
   };
-  /** Return the ancestors of a node that are not emitted yet. All ancestors of an emitted node are already emitted. */
+  /** Returns the ancestors of a node that are not emitted yet. All ancestors of an emitted node are already emitted. */
   const pendingAncestors = (id: number): number[] => {
     const found = new Set<number>();
     const stack = [id];
@@ -95,7 +95,7 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
 };
 
 /**
- * Split each collective into `collective-start`, directly after the nodes on which it depends, and `collective-done`,
+ * Splits each collective into `collective-start`, directly after the nodes on which it depends, and `collective-done`,
  * directly before the first node that reads a result. Independent computation moves between start and done (see
  * `orderNodes`). With one bucket per tensor, this schedule is wait-free backpropagation.
  *
@@ -129,7 +129,7 @@ export const scheduleCollectives = (graph: Graph, order?: readonly number[]): Gr
 const isUnsplit = (node: Node): boolean => isCollective(node) && roleOf(node) !== "start";
 
 /**
- * Split each collective into start and done at its position in the trace, without computation between start and done:
+ * Splits each collective into start and done at its position in the trace, without computation between start and done:
  * bulk-synchronous communication, as a baseline for overlap. `scheduleCollectives` does not change such a graph.
  */
 export const blockOnCollectives = (graph: Graph): Graph =>
@@ -140,7 +140,7 @@ export const blockOnCollectives = (graph: Graph): Graph =>
   );
 
 /**
- * Split each collective into start and done. @param atOnce Whether to wait for each collective directly after its
+ * Splits each collective into start and done. @param atOnce Whether to wait for each collective directly after its
  * start.
  */
 const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false): Graph => {

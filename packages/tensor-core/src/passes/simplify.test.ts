@@ -26,7 +26,7 @@ import { sinkSlices } from "./sink-slices.ts";
 
 const matrix = { dtype: "f32", shape: [3, 4] } as unknown as Tensor;
 
-/** Return the simplified graph of a function of two 3×4 matrices as text: one line per node, without inputs. */
+/** Returns the simplified graph of a function of two 3×4 matrices as text: one line per node, without inputs. */
 const simplified = (fn: (x: Tensor, y: Tensor) => Tensor | readonly Tensor[], pass = simplify): string[] => {
   const graph = eliminateDeadCode(pass(trace(fn, [matrix, matrix]).graph));
   validateGraph(graph);

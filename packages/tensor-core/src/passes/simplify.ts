@@ -23,7 +23,7 @@ const broadcastSource = (ref: ValueRef, { producer }: RewriteContext): Node | un
 };
 
 /**
- * Compute before broadcasting: replace `f(broadcast(x), c)` by `broadcast(f(x, c))`, which computes f only for the
+ * Computes before broadcasting: replaces `f(broadcast(x), c)` by `broadcast(f(x, c))`, which computes f only for the
  * elements of x.
  */
 const computeThenBroadcast: RewriteRule = (node, context) => {
@@ -53,7 +53,7 @@ const rules: RewriteRules = { ...rulesOf("rewrites"), "*": [foldConstants, compu
 const foldRules: RewriteRules = rulesOf("foldRewrites");
 
 /**
- * Replace nodes by cheaper nodes with equal results: identities are removed, consecutive data movements are merged,
+ * Replaces nodes by cheaper nodes with equal results: identities are removed, consecutive data movements are merged,
  * transposed operands of a product become transpose flags, constants are folded, and elementwise operators run before
  * their operands are broadcast.
  *
@@ -66,5 +66,8 @@ const foldRules: RewriteRules = rulesOf("foldRewrites");
  */
 export const simplify = (graph: Graph): Graph => rewriteGraph(graph, rules);
 
-/** Replace nodes by nodes with equal results that are cheaper if reductions are folds of fused nodes. */
+/**
+ * Replaces nodes by nodes with equal results that are cheaper if reductions are fused into the kernels of their
+ * operands.
+ */
 export const simplifyForFolds = (graph: Graph): Graph => rewriteGraph(graph, foldRules);

@@ -6,7 +6,7 @@ import { elementCount } from "../shape.ts";
 const isSelection = ({ op }: Node): boolean => operators[op]?.selects === true;
 const isConstant = ({ op }: Node): boolean => operators[op]?.constantValue !== undefined;
 
-/** Return the operand that is not a constant; undefined if no operand or several operands are not constants. */
+/** Returns the operand that is not a constant; undefined if no operand or several operands are not constants. */
 const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
   const variables = new Map(
     node.inputs.filter((ref) => !isConstant(graph.nodes[ref.node]!)).map((ref) => [valueKey(ref), ref]),
@@ -15,7 +15,7 @@ const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
 };
 
 /**
- * Move slices before elementwise computations: if all readers of `f(x, constants)` are slices, each slice is replaced
+ * Moves slices before elementwise computations: if all readers of `f(x, constants)` are slices, each slice is replaced
  * by `f(slice(x), constants)`. Example: the scaling of a reduced gradient bucket by 1/P moves into the update of each
  * parameter, which saves one pass over all gradients.
  *

@@ -4,7 +4,7 @@ import { operators } from "../ops/table.ts";
 import { copyCast } from "./mixed-precision.ts";
 
 /**
- * Compute products of f16 and bf16 operands in f32, with casts before and after, for backends and devices without
+ * Computes products of f16 and bf16 operands in f32, with casts before and after, for backends and devices without
  * 16-bit arithmetic. The dtype of results is unchanged, so results differ only by the rounding of sums. Returns the
  * same graph object if the graph has no f16 or bf16 products.
  *

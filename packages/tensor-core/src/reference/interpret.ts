@@ -16,14 +16,14 @@ import {
 import { expandCompositions } from "../passes/expand-compositions.ts";
 
 /**
- * Prepare a graph for the interpreters: replace users' operators that have no reference implementation by their
+ * Prepares a graph for the interpreters: replaces users' operators that have no reference implementation by their
  * compositions.
  */
 export const prepareForReference = (graph: Graph): Graph =>
   expandCompositions(graph, (operator) => operator.referenceIsComposition !== true);
 
 /**
- * Compute the results of one node with the reference implementation of its operator. Throws OperatorError if the
+ * Computes the results of one node with the reference implementation of its operator. Throws OperatorError if the
  * reference of a user's operator returns results that contradict the shape rule.
  */
 const referenceOf = (operator: Operator, node: Node, inputs: readonly ReferenceArray[]): readonly Float64Array[] => {
@@ -50,7 +50,7 @@ const describeData = (data: unknown): string =>
 type RankGroups = (axis: string) => readonly (readonly number[])[];
 
 /**
- * Interpret a graph in f64 for all ranks of a world. Each node is computed on all ranks before the next node. Slow and
+ * Interprets a graph in f64 for all ranks of a world. Each node is computed on all ranks before the next node. Slow and
  * exact; all tests use this interpreter as the reference.
  *
  * @param inputs Inputs of the graph, for each rank.
@@ -103,7 +103,7 @@ export const interpretWorld = (
 };
 
 /**
- * Interpret a different graph on each rank in f64. Graphs may differ in everything except their collectives. Before
+ * Interprets a different graph on each rank in f64. Graphs may differ in everything except their collectives. Before
  * each collective, the ranks of its group compute the nodes on which the collective depends.
  *
  * @param sources Graph of each rank.

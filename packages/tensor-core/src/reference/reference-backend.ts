@@ -28,7 +28,7 @@ const valueOf = (array: DeviceArray): ReferenceArray => {
 };
 
 /**
- * Create a backend that runs the f64 interpreter: one rank, no fusion. Results are rounded to f32 only on download.
+ * Creates a backend that runs the f64 interpreter: one rank, no fusion. Results are rounded to f32 only on download.
  *
  * @example
  * ```ts

@@ -6,7 +6,7 @@ import type { Operator } from "../graph/operator.ts";
 import { Tensor } from "../graph/tensor.ts";
 import { trace } from "./trace.ts";
 
-/** Run the composition of a user's operator on tensors, and check that the composition returns a list of tensors. */
+/** Runs the composition of a user's operator on tensors, and checks that the composition returns a list of tensors. */
 export const compose = (
   { name, composition }: Operator,
   inputs: readonly Tensor[],
@@ -25,7 +25,7 @@ export const compose = (
 };
 
 /**
- * Trace the composition of a user's operator to a graph. Mesh, coordinates and the stack of operators being composed
+ * Traces the composition of a user's operator to a graph. Mesh, coordinates and the stack of operators being composed
  * are taken from the running trace.
  *
  * @throws OperatorError if the composition uses the operator that it defines.
@@ -40,7 +40,7 @@ export const traceComposition = (operator: Operator, inputs: readonly TensorSpec
 };
 
 /**
- * Check that the results of a composition have the dtypes and shapes of the node's results. Throws OperatorError if a
+ * Checks that the results of a composition have the dtypes and shapes of the node's results. Throws OperatorError if a
  * dtype or shape differs.
  */
 export const checkComposition = (op: string, composed: Graph, stated: readonly TensorSpec[]): void => {

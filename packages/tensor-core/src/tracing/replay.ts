@@ -8,9 +8,9 @@ import { addDefinition } from "../graph/operator.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 /**
- * Create a function that runs `fn` with the origin of a replayed node. Scope and region of the origin are nested in the
- * scope and region of the running trace. The phase of the origin is used, except `forward`, which is replaced by the
- * phase of the running trace.
+ * Creates a function that runs `fn` with the origin of a replayed node. Scope and region of the origin are nested in
+ * the scope and region of the running trace. The phase of the origin is used, except `forward`, which is replaced by
+ * the phase of the running trace.
  */
 const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
   const state = currentTrace("replay");
@@ -42,7 +42,7 @@ export interface ReplayOptions {
 }
 
 /**
- * Apply a graph inside the running trace, as if its traced function were called again: appends the graph's nodes with
+ * Applies a graph inside the running trace, as if its traced function were called again: appends the graph's nodes with
  * `inputs` as arguments, so gradients flow through the nodes. Unlike a function, a graph is plain data and can come
  * from another thread.
  *

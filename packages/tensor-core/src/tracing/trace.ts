@@ -33,7 +33,7 @@ export interface Traced {
   readonly hasOwnDerivatives: boolean;
 }
 
-/** Remove the nodes that only carry a custom derivative; their consumers read the original values. */
+/** Removes the nodes that only carry a custom derivative; their consumers read the original values. */
 const withoutGradientRules = (
   graph: Graph,
   { gradientRules, derivatives }: TraceState,
@@ -63,7 +63,7 @@ const withoutGradientRules = (
   };
 };
 
-/** Return the cure for an argument that is not an array. */
+/** Returns the suggested fix, for an error message, for an argument that is not an array. */
 const cureOf = (value: unknown): string => {
   if (value === undefined) return "pass an NdArray";
   if (typeof value === "number") return `write NdArray.scalar(${value})`;
@@ -74,7 +74,7 @@ const cureOf = (value: unknown): string => {
 };
 
 /**
- * Throw an error that names the path of the argument that is not an array. A list of numbers is reported as a whole.
+ * Throws an error that names the path of the argument that is not an array. A list of numbers is reported as a whole.
  */
 const refuseArgument = (args: unknown, path: string): never => {
   let value = args;
@@ -93,7 +93,7 @@ const refuseArgument = (args: unknown, path: string): never => {
 };
 
 /**
- * Run `fn` once on symbolic tensors and record its operators.
+ * Runs `fn` once on symbolic tensors and records its operators.
  *
  * @param fn Plain function of trees of tensors. May depend on shapes and dtypes, but not on element values.
  * @param args List of arguments: trees whose leaves have `dtype` and `shape` (host arrays, device arrays, or plain
@@ -170,7 +170,7 @@ export const trace = <Args extends readonly unknown[], Result>(
 };
 
 /**
- * Trace a function in a separate trace with the mesh and rank of the running trace, to inspect the graph before
+ * Traces a function in a separate trace with the mesh and rank of the running trace, to inspect the graph before
  * `replay` inserts it. The function must not use tensors of the running trace, except as arguments.
  *
  * @param args Trees of specs or of tensors in the running trace.

@@ -82,7 +82,10 @@ const attentionRows: readonly ConformanceCase[] = [false, true].flatMap((causal)
   },
 ]);
 
-/** Rows: name, [batch, heads, key heads, queries, keys, width], key lengths, query starts. */
+/**
+ * Attention cases with grouped heads, key lengths or query starts. Each entry has a name, the sizes [batch, heads, key
+ * heads, queries, keys, width], the key lengths, and the query starts.
+ */
 const limited: readonly (readonly [
   name: string,
   sizes: readonly [batch: number, heads: number, keyHeads: number, queries: number, keys: number, width: number],

@@ -70,7 +70,7 @@ const comparison = (fn: Binary): BinaryRow => ({
 const logical = (fn: Binary): BinaryRow => ({ fn, dtypes: ["bool"], tolerance: exact });
 const bitwise = (fn: Binary): BinaryRow => ({ fn, dtypes: ["i32", "u32"], tolerance: exact });
 
-/** Operators of two operands that have the rows of this file. */
+/** Names of the binary operators that the conformance cases in this file cover. */
 export type BinaryName =
   | "add"
   | "subtract"

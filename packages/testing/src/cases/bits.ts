@@ -36,7 +36,7 @@ const shapes: readonly Shape[] = [
 const words: readonly DType[] = ["f32", "i32", "u32"];
 const hardFloats = NdArray.from([0, -0, 1, -1.5, Infinity, -Infinity, NaN, 3.4e38, -(2 ** -126), 2 ** -149, 1 / 3]);
 
-/** Rows of the operators that pack bools into bits and unpack them, and that reinterpret the bits of numbers. */
+/** Conformance cases of the operators that pack bools into bits, unpack bits, and reinterpret the bits of numbers. */
 export const bitsCases: readonly ConformanceCase[] = [
   ...shapes.flatMap((shape): ConformanceCase[] => [
     { op: "pack-bits", name: `[${shape.join()}]`, fn: (x) => packBits(x!), inputs: [normalArray(shape, 1, "bool")] },

@@ -272,8 +272,8 @@ const einsums: readonly ConformanceCase[] = [
 ];
 
 /**
- * Rows for functions that are composed of operators, named by the function. A composition may be wrong even if its
- * operators are correct.
+ * Conformance cases of functions that are composed of operators, named by the function. A composition may be wrong even
+ * if its operators are correct.
  */
 export const composedCases: readonly ConformanceCase[] = [
   ...losses,

@@ -197,8 +197,8 @@ const filled = (size: number, entry: (i: number, j: number) => number): NdArray 
   );
 
 /**
- * Symmetric matrices whose eigenvectors are not compared individually. `norm` scales the tolerance. It is about the
- * largest magnitude of an eigenvalue, and at least 1.
+ * Symmetric matrices whose eigenvectors are not compared individually. `norm` is about the largest magnitude of an
+ * eigenvalue, and at least 1; it scales the tolerance.
  */
 const hardSymmetric: readonly (readonly [name: string, a: NdArray, norm: number])[] = [
   ["odd size", symmetricArray([], 7), 5],

@@ -3,9 +3,9 @@ import type { Tolerance } from "../closeness.ts";
 import { normalArray } from "../seeded.ts";
 
 export const exact: Tolerance = { absolute: 0, relative: 0 };
-/** One rounding to f32. */
+/** Tolerance of one rounding to f32. */
 export const rounded: Tolerance = { absolute: 1e-45, relative: 6e-8 };
-/** About two units in the last place. */
+/** Tolerance of about two units in the last place. */
 export const elementary: Tolerance = { absolute: 1e-37, relative: 3e-7 };
 
 const special = [
@@ -33,7 +33,10 @@ const special = [
   -Infinity,
   NaN,
 ];
-/** All special values, and enough others that the length is not a multiple of any vector or tile. */
+/**
+ * Returns a vector of all special values, `extra`, and normal values times `scale`. The length is not a multiple of any
+ * vector or tile.
+ */
 export const adversarial = (scale: number, extra: readonly number[] = []): NdArray =>
   NdArray.from([
     ...special,
@@ -43,7 +46,10 @@ export const adversarial = (scale: number, extra: readonly number[] = []): NdArr
       .map((value) => Math.fround(value * scale)),
   ]);
 
-/** Ends of each range, zero, NaN and infinities; every value is paired with every other. */
+/**
+ * Edge values of each dtype: the ends of its range, zero, NaN and infinities. Every value is paired with every other
+ * value.
+ */
 export const edges: { readonly [D in DType]: readonly number[] } = {
   f32: [0, -0, 1, -1, 1.5, -2.25, 3e4, -1e-30, Infinity, -Infinity, NaN],
   f16: [0, -0, 1, -1.5, 65504, 2 ** -24, 2 ** -14, -Infinity, Infinity, NaN],

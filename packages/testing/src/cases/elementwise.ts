@@ -70,7 +70,10 @@ const selections = (["f32", "i32", "u32", "u8", "bool"] as const).flatMap((dtype
   },
 ]);
 
-/** Values between and beyond the ranges of the integer dtypes, and at or near rounding ties of the 16-bit floats. */
+/**
+ * Values that are difficult to cast: between and beyond the ranges of the integer dtypes, and at or near rounding ties
+ * of the 16-bit floats.
+ */
 const castable = [
   0.4, 0.5, -0.6, 1.5, 254.9, 255.5, 256, -1.5, 300.7, 2049, 2051, 65519.9, 65520, 1e-8, 3e-8, 6.1e-5, 5.96e-8,
   1.00390625, 1.01171875, 2147483520, 2147483648, 4294967040, 5e9, -5e9,

@@ -7,10 +7,10 @@ import { normalArray } from "../seeded.ts";
 const toHalf = (array: NdArray, dtype: HalfDType): NdArray => NdArray.from(array.toNumbers(), array.shape, dtype);
 
 /**
- * Returns the rows of products with 16-bit operands. Sums are accumulated in f32 and rounded once. The tolerance of a
- * row is increased by the maximum rounding difference: twice the unit roundoff, which is 2⁻¹¹ for f16 and 2⁻⁸ for bf16.
- * Gradients are not checked, because their rules are the same as in f32, and central differences of 16-bit values are
- * too coarse.
+ * Returns the conformance cases of products, with their operands converted to a 16-bit dtype. Sums are accumulated in
+ * f32 and rounded once. The tolerance of a row is increased by the maximum rounding difference: twice the unit
+ * roundoff, which is 2⁻¹¹ for f16 and 2⁻⁸ for bf16. Gradients are not checked, because their rules are the same as in
+ * f32, and central differences of 16-bit values are too coarse.
  */
 export const halfRows = (rows: readonly ConformanceCase[], dtype: HalfDType): ConformanceCase[] =>
   rows.flatMap(({ gradient: _, ...row }) => {
@@ -31,8 +31,8 @@ export const halfRows = (rows: readonly ConformanceCase[], dtype: HalfDType): Co
   });
 
 /**
- * Rows whose sums would overflow f16 or lose most of their digits in 16 bits, and are stored as f32. The last row has
- * bf16 sums beyond the range of f16.
+ * Conformance cases of products with 16-bit operands and f32 results. The sums would overflow f16 or lose most of their
+ * digits in 16 bits. In the last case, operands are bf16, and sums are beyond the range of f16.
  */
 export const wideResultRows: readonly ConformanceCase[] = [
   {

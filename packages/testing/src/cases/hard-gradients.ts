@@ -10,8 +10,8 @@ const gradients = (fn: (...xs: Tensor[]) => Tensor, ...inputs: Tensor[]): readon
 const exact = { absolute: 0, relative: 0 };
 
 /**
- * Rows for gradients at points without a derivative, and at points where a gradient rule multiplies 0 by a possibly
- * infinite value.
+ * Conformance cases of gradients at points without a derivative, and at points where a gradient rule multiplies 0 by a
+ * possibly infinite value.
  */
 export const hardGradientCases: readonly ConformanceCase[] = [
   {

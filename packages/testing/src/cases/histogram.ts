@@ -36,7 +36,7 @@ const edges = (low: number, high: number, bins: number): NdArray => {
 /** Returns the values three times, so that they fill more than one SIMD vector. */
 const thrice = (...values: number[]): NdArray => NdArray.from([...values, ...values, ...values]);
 
-/** Rows of the histogram. Counts are integers, so all results are exact. */
+/** Conformance cases of the histogram. Counts are integers, so all results are exact. */
 export const histogramCases: readonly ConformanceCase[] = [
   ...shapes.map((shape) => row(`[${shape.join()}]`, normalArray(shape, 3), -1, 2, 10)),
   ...[1, 2, 3, 255, 256, 257, 4096, 4097, 65_536].map((bins) =>

@@ -49,7 +49,7 @@ const updatesShape = (base: Shape, indices: Shape, dim: number): Shape => {
 
 const summable: readonly DType[] = ["f32", "i32", "u32"];
 
-/** Returns bools. The fraction of true values is about `share`. */
+/** Returns random bools, of which a fraction of about `share` is true. */
 const mask = (size: number, share: number): NdArray =>
   NdArray.from(
     uniformArray([size], 0, 1, size)

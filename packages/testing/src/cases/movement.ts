@@ -191,7 +191,7 @@ const concats: readonly (readonly [name: string, shapes: readonly Shape[], dim: 
   ["vectors", [[1], [5], [2]], 0],
 ];
 
-/** Returns a vector that a kernel computes: the concatenated columns of a matrix. */
+/** Returns the concatenated columns of a matrix, as a vector that a kernel computes. */
 const columns = (x: Tensor): Tensor => reshape(transpose(x), [-1]);
 
 const reshapes: readonly (readonly [name: string, from: Shape, to: Shape])[] = [

@@ -134,7 +134,7 @@ const awkward: readonly ConformanceCase[] = [
   { op: "literal", name: "ends of i32", fn: () => constant([2 ** 31 - 1, -(2 ** 31)], "i32"), inputs: [] },
 ];
 
-/** Rows for operators without a gradient, which must not stop the gradient of other operands. */
+/** Conformance cases of operators without a gradient, which must not stop the gradient of other operands. */
 const beside: readonly ConformanceCase[] = [
   {
     op: "constant",
@@ -191,7 +191,7 @@ const counts = (["f32", "i32", "u32"] as readonly DType[]).flatMap((dtype): Conf
   })),
 ]);
 
-/** Rows of operators that create values: random streams, constants, counts. */
+/** Conformance cases of operators that create values: random streams, constants, counts. */
 export const randomCases: readonly ConformanceCase[] = [
   ...bits,
   ...folds,

@@ -226,8 +226,8 @@ const scans = (["f32", "i32", "u32"] as const).flatMap((dtype) =>
 );
 
 /**
- * Rows: name, shape and k. The long rows cover the limits between the algorithms: list, histogram, and thinning by a
- * sample.
+ * Top-k cases: name, shape and k. The long rows cover the limits between the algorithms: list, histogram, and thinning
+ * by a sample.
  */
 const selections: readonly (readonly [name: string, shape: Shape, k: number])[] = [
   ["one of one", [1], 1],
@@ -379,7 +379,7 @@ const oneHotGradient: ConformanceCase = {
   gradient: [1],
 };
 
-/** Rows of reductions, scans, positions and selections. */
+/** Conformance cases of reductions, scans, positions and selections. */
 export const reduceCases: readonly ConformanceCase[] = [
   ...reductionCases,
   ...accuracy,

@@ -40,15 +40,15 @@ interface UnaryRow {
   /** Standard deviation of the random values. */
   readonly scale?: number;
   readonly extra?: readonly number[];
-  /** Whether the gradient row uses only positive values. */
+  /** Whether the gradient is checked only at positive operands. */
   readonly positive?: boolean;
   readonly differentiable?: boolean;
 }
 
-/** Operators with rows of their own in `elementwise.ts`. */
+/** Elementwise operators whose conformance cases are in `elementwise.ts`. */
 type OtherName = "bitcast" | "cast" | "logical-not" | "power" | "shift-left" | "shift-right" | "where";
 
-/** Rows of all other elementwise operators: a missing row does not compile. */
+/** Conformance cases of all other unary elementwise operators. The type requires an entry for each operator. */
 const unaryRows: { readonly [op in Exclude<ElementwiseName, BinaryName | OtherName>]: readonly UnaryRow[] } = {
   absolute: [{ fn: absolute, tolerance: exact, differentiable: true }],
   ceil: [{ fn: ceil, tolerance: exact }],

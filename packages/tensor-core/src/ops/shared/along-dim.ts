@@ -7,7 +7,7 @@ export interface Line {
   readonly size: number;
 }
 
-/** Return all lines of `shape` along `dim`, in row-major order of the other dimensions. */
+/** Returns all lines of `shape` along `dim`, in row-major order of the other dimensions. */
 export const linesAlong = (shape: Shape, dim: number): Line[] => {
   const size = shape[dim]!;
   const inner = elementCount(shape.slice(dim + 1));

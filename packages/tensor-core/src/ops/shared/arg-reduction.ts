@@ -7,8 +7,8 @@ import { linesAlong } from "./along-dim.ts";
 export type ArgReductionParams = { readonly dim: number };
 
 /**
- * Create an operator that returns the index of the best element along `dim`. `beats` returns whether `a` is better than
- * `b`. The first NaN is better than all other elements.
+ * Creates an operator that returns the index of the best element along `dim`. `beats` returns whether `a` is better
+ * than `b`. The first NaN is better than all other elements.
  */
 export const argReduction = (name: string, beats: (a: number, b: number) => boolean): Operator =>
   defineOperator<ArgReductionParams>({

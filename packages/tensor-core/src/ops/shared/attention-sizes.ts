@@ -19,7 +19,7 @@ export interface AttentionSizes {
   readonly width: number;
 }
 
-/** Compute the sizes of an attention node from queries [B, H, T, D] and keys [B, G, S, D]. */
+/** Computes the sizes of an attention node from queries [B, H, T, D] and keys [B, G, S, D]. */
 export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes => {
   const [batch, headsEach, queries, width] = inputs[0]!.shape as [number, number, number, number];
   const [, keyHeads, keys] = inputs[1]!.shape as [number, number, number];
@@ -34,7 +34,7 @@ export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes =>
   };
 };
 
-/** Check the operands of attention. @throws ShapeError unless q, k, v, and the limits if given, match. */
+/** Checks the operands of attention. @throws ShapeError unless q, k, v, and the limits if given, match. */
 export const needAttention = (q: TensorSpec, k: TensorSpec, v: TensorSpec, limits: TensorSpec | undefined): void => {
   const [a, b] = [q.shape, k.shape];
   const specs = [q, k, v];
@@ -69,8 +69,8 @@ export interface AttentionSpan {
 }
 
 /**
- * Return the span of each batch entry. Without limits, all keys are visible, and the last query has the position of the
- * last key.
+ * Returns the visible range of each batch entry. Without limits, all keys are visible, and the last query has the
+ * position of the last key.
  */
 export const attentionSpans = (
   { batch, queries, keys }: AttentionSizes,
@@ -82,12 +82,12 @@ export const attentionSpans = (
       : { keys: clamp(limits[b]!, 0, keys), start: clamp(limits[batch + b]!, -queries, keys) },
   );
 
-/** Return the number of keys to which a query attends. */
+/** Returns the number of keys to which a query attends. */
 export const visibleKeys = (query: number, { keys, start }: AttentionSpan, causal: boolean): number =>
   causal ? clamp(query + 1 + start, 0, keys) : keys;
 
 /**
- * Return the number of query-key pairs that are multiplied, ignoring limits. If causal, each query attends to one more
+ * Returns the number of query-key pairs that are multiplied, ignoring limits. If causal, each query attends to one more
  * key than the previous query.
  */
 export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: AttentionParams): number => {
@@ -97,11 +97,11 @@ export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: Attentio
   return (heads * seeing * (2 * keys - seeing + 1)) / 2;
 };
 
-/** Return the index of the first row of k and v for a query row, that is, the start of the query's key head. */
+/** Returns the index of the first row of k and v for a query row, that is, the start of the query's key head. */
 export const firstKey = (row: number, { queries, keys, group }: AttentionSizes): number =>
   Math.floor(Math.floor(row / queries) / group) * keys;
 
-/** Compute the scaled scores of one query row with its visible keys. */
+/** Computes the scaled scores of one query row with its visible keys. */
 export const scoresOf = (
   row: number,
   q: ReferenceArray,

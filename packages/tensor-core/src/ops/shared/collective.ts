@@ -29,7 +29,7 @@ export interface CollectiveRule<P extends CollectiveParams> extends OperatorFact
 /** Dtypes that collectives can reduce. 16-bit floats are added in f32, and each sum is rounded. */
 export const reducible: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 
-/** Create a collective operator with one operand, computed jointly by all ranks of a mesh axis. */
+/** Creates a collective operator with one operand, computed jointly by all ranks of a mesh axis. */
 export const collective = <P extends CollectiveParams>({
   dtypes,
   result,
@@ -69,7 +69,7 @@ export const collective = <P extends CollectiveParams>({
   });
 };
 
-/** Throw if the number of ranks differs from the axis size in the trace. */
+/** Throws if the number of ranks differs from the axis size in the trace. */
 export const checkRanks = (op: string, numRanks: number, { axis, axisSize }: CollectiveParams): void => {
   if (numRanks === axisSize) return;
   throw new ArgumentError(
@@ -77,7 +77,7 @@ export const checkRanks = (op: string, numRanks: number, { axis, axisSize }: Col
   );
 };
 
-/** Return the number of rows per chunk when dimension 0 is split into one chunk per rank. */
+/** Returns the number of rows per chunk when dimension 0 is split into one chunk per rank. */
 export const chunkRows = (op: string, input: TensorSpec, params: CollectiveParams): number => {
   const rows = leadingRows(op, input);
   if (rows % params.axisSize !== 0) {
@@ -89,7 +89,7 @@ export const chunkRows = (op: string, input: TensorSpec, params: CollectiveParam
   return rows / params.axisSize;
 };
 
-/** Return the size of dimension 0, along which data is split between ranks or gathered from ranks. */
+/** Returns the size of dimension 0, along which data is split between ranks or gathered from ranks. */
 export const leadingRows = (op: string, input: TensorSpec): number => {
   const rows = input.shape[0];
   if (rows === undefined)
@@ -103,7 +103,7 @@ const combine: { readonly [reduction: string]: (a: number, b: number) => number 
   min: Math.min,
 };
 
-/** Reduce the elements `begin` to `end` − 1 over all ranks, in rank order. */
+/** Reduces the elements `begin` to `end` − 1 over all ranks, in rank order. */
 export const reduceRanks = (
   ranks: readonly ReferenceArray[],
   reduction: string,

@@ -9,7 +9,7 @@ import { productDtype, type ProductParams } from "./product-dtype.ts";
 /** Parameters of `conv2d` and its two gradient operators. */
 export type ConvolutionParams = Params & Sliding & ProductParams & { readonly groups: number };
 
-/** Compute the output shape of a convolution of `x` [N, H, W, C] with `w` [height, width, C / groups, O]. */
+/** Computes the output shape of a convolution of `x` [N, H, W, C] with `w` [height, width, C / groups, O]. */
 export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, op: string): number[] => {
   const [batch, height, width, channels] = x as [number, number, number, number];
   const [kernelHeight, kernelWidth, perGroup, outChannels] = w as [number, number, number, number];
@@ -35,7 +35,7 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
   return [batch, ...slidingPositions([height, width], [kernelHeight, kernelWidth], params, op), outChannels];
 };
 
-/** Return the result dtype of a convolution, after checking that both operands have 4 dimensions. */
+/** Returns the result dtype of a convolution, after checking that both operands have 4 dimensions. */
 export const imagesDtype = (op: string, inputs: readonly TensorSpec[], params: ConvolutionParams): DType => {
   for (const input of inputs) {
     if (input.shape.length !== 4)
@@ -47,7 +47,7 @@ export const imagesDtype = (op: string, inputs: readonly TensorSpec[], params: C
 };
 
 /**
- * Compute the cost of a convolution or one of its gradients. A gradient has the same flops as the convolution,
+ * Computes the cost of a convolution or one of its gradients. A gradient has the same flops as the convolution,
  * including products with padding.
  */
 export const convolutionCost = (
@@ -62,8 +62,9 @@ export const convolutionCost = (
 });
 
 /**
- * Call `visit` for each product of a convolution, with the element offsets in x, w and y. Kernel taps outside the image
- * are skipped. `conv2d` and its gradients are derivatives of the trilinear form `Σ x·w·y` with respect to y, x or w.
+ * Calls `visit` for each product of a convolution, with the element offsets in x, w and y. Kernel taps outside the
+ * image are skipped. `conv2d` and its gradients are derivatives of the trilinear form `Σ x·w·y` with respect to y, x or
+ * w.
  */
 export const forEachProduct = (
   xShape: Shape,

@@ -27,7 +27,7 @@ export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
 }
 
 /**
- * Create an operator that computes each element of its result from the corresponding elements of its operands. All
+ * Creates an operator that computes each element of its result from the corresponding elements of its operands. All
  * operands must have equal shape and dtype (the functions in `functions/` insert `broadcast-to` nodes), so fusion needs
  * no index rules.
  */
@@ -87,7 +87,7 @@ export interface ComposedRule<P extends Params> extends ElementwiseRule<P> {
 }
 
 /**
- * Create an elementwise operator with a composition. Backends that have no instruction for the operator, and exporters
+ * Creates an elementwise operator with a composition. Backends that have no instruction for the operator, and exporters
  * that have no equivalent, use the composition, so a new operator works immediately on all backends. `scalar` remains
  * the f64 reference, and `vjp` the derivative.
  */
@@ -99,7 +99,7 @@ export const composedElementwise = <P extends Params = Params>({
   composition: (inputs, params) => [composition(inputs, params as P)],
 });
 
-/** Create the formula of a binary operator with an infix sign, for printed programs. */
+/** Creates the formula of a binary operator with an infix sign, for printed programs. */
 export const infix =
   (sign: string) =>
   ([a, b]: readonly string[]): string =>

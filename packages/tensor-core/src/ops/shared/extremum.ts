@@ -5,16 +5,16 @@ import type { VjpContext } from "../../graph/operator.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import { type ReductionParams, broadcastBack } from "./reduction.ts";
 
-/** Return the smallest value of an ordered dtype. */
+/** Returns the smallest value of an ordered dtype. */
 export const least = (dtype: DType): number => (dtype === "f32" ? -Infinity : dtype === "i32" ? -(2 ** 31) : 0);
 
-/** Return the largest value of an ordered dtype. */
+/** Returns the largest value of an ordered dtype. */
 export const greatest = (dtype: DType): number =>
   ({ f32: Infinity, i32: 2 ** 31 - 1, u32: 2 ** 32 - 1, u8: 255, bool: 1 })[dtype as "f32"];
 
 /**
- * Compute the gradient of a maximum or minimum: the gradient is divided equally among all elements equal to the result,
- * as in PyTorch's `amax`.
+ * Computes the gradient of a maximum or minimum: the gradient is divided equally among all elements equal to the
+ * result, as in PyTorch's `amax`.
  */
 export const shareAmongTies = ({
   inputs: [x],

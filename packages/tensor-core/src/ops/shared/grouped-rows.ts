@@ -8,7 +8,7 @@ export interface GroupRange {
 }
 
 /**
- * Compute the row range of each group, in order. Counts are limited to the remaining rows; negative counts are treated
+ * Computes the row range of each group, in order. Counts are limited to the remaining rows; negative counts are treated
  * as 0.
  */
 export const groupRanges = (counts: ArrayLike<number>, rows: number): GroupRange[] => {
@@ -21,7 +21,8 @@ export const groupRanges = (counts: ArrayLike<number>, rows: number): GroupRange
 };
 
 /**
- * Check the operands of a grouped product. @throws ShapeError unless `x` is an f32 matrix and `counts` is i32 [groups].
+ * Checks the operands of a grouped product. @throws ShapeError unless `x` is an f32 matrix and `counts` is i32
+ * [groups].
  */
 export const needGroups = (op: string, x: TensorSpec, counts: TensorSpec, groups: number): void => {
   if (x.dtype !== "f32" || x.shape.length !== 2)

@@ -20,7 +20,7 @@ export const indexedSizes = (shape: Shape, indices: Shape, dim: number): Indexed
   count: elementCount(indices),
 });
 
-/** Return the shape of `x` with dimension `dim` replaced by the dimensions of the indices. */
+/** Returns the shape of `x` with dimension `dim` replaced by the dimensions of the indices. */
 export const indexedShape = (op: string, x: TensorSpec, indices: TensorSpec, dim: number): number[] => {
   if (indices.dtype !== "i32")
     throw new ShapeError(op, `indices are ${formatSpec(indices)}, but must be i32; cast them`);

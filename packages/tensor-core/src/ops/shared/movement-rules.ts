@@ -4,12 +4,12 @@ import { sameShape } from "../../shape.ts";
 
 // Rewrite rules shared by operators that move elements without arithmetic. All rules are exact.
 
-/** Return a parameter of another node as a list of numbers. */
+/** Returns a node parameter that is known to be a list of numbers. */
 export const listOf = (value: ParamValue | undefined): readonly number[] => value as readonly number[];
 
 export const passThrough: RewriteRule = ({ inputs }) => inputs[0]!;
 
-/** Replace an operator on a constant by a constant with the result's shape. */
+/** Replaces an operator on a constant by a constant with the result's shape. */
 export const ofConstant: RewriteRule = ({ inputs, specs }, { constantValue, constant }) => {
   const value = constantValue(inputs[0]!);
   return value === undefined ? undefined : constant(specs[0]!, value);
@@ -18,6 +18,6 @@ export const ofConstant: RewriteRule = ({ inputs, specs }, { constantValue, cons
 export const sameSpecAsOperand: RewriteRule = ({ inputs, specs }, { spec }) =>
   sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
-/** Remove a cast to the dtype of the operand. */
+/** Removes a cast to the dtype of the operand. */
 export const castToOwn: RewriteRule = ({ inputs, specs }, { spec }) =>
   spec(inputs[0]!).dtype === specs[0]!.dtype ? inputs[0]! : undefined;

@@ -1,8 +1,8 @@
 import type { RewriteRule } from "../../graph/rewrite-rule.ts";
 
 /**
- * Create a rule that removes a neutral operand: `x · 1`, `x / 1`, `x − 0`, `x + 0` become `x`. Exact, except that `x +
- * 0` would convert −0 to +0, and the rule keeps −0.
+ * Creates a rule that removes a neutral operand: `x · 1`, `x / 1`, `x − 0`, `x + 0` become `x`. Exact, except that
+ * `x + 0` would convert −0 to +0, and the rule keeps −0.
  */
 export const neutral =
   (side: "either" | "right", value: number): RewriteRule =>

@@ -7,7 +7,7 @@ import { type Pair, type Sliding, slidingPositions } from "../../window.ts";
 /** Parameters of the pooling operators; dilation is always 1. */
 export type PoolingParams = Params & Sliding & { readonly window: Pair };
 
-/** Compute the output shape of pooling `x` [N, H, W, C]. */
+/** Computes the output shape of pooling `x` [N, H, W, C]. */
 export const poolingShape = (x: TensorSpec, params: PoolingParams, op: string): number[] => {
   if (x.dtype !== "f32") throw new ShapeError(op, `operand ${formatSpec(x)} must be f32; cast it first`);
   if (x.shape.length !== 4)
@@ -18,7 +18,7 @@ export const poolingShape = (x: TensorSpec, params: PoolingParams, op: string): 
   return [batch, ...slidingPositions([height, width], params.window, params, op), channels];
 };
 
-/** Compute the cost of pooling: one flop per pixel of each window. */
+/** Computes the cost of pooling: one flop per pixel of each window. */
 export const poolingCost = (
   y: Shape,
   window: Pair,
@@ -30,7 +30,7 @@ export const poolingCost = (
   bytesWritten: outputs.reduce((sum, output) => sum + byteLength(output), 0),
 });
 
-/** Call `visit` for each output, with the offsets of the pixels in its window, in row-major order. */
+/** Calls `visit` for each output, with the offsets of the pixels in its window, in row-major order. */
 export const forEachWindow = (
   x: Shape,
   y: Shape,
@@ -54,7 +54,7 @@ export const forEachWindow = (
   }
 };
 
-/** Return the offset of the maximum; the first offset if several are equal. NaN is treated as the maximum. */
+/** Returns the offset of the maximum; the first offset if several are equal. NaN is treated as the maximum. */
 export const firstMaximum = (data: Float64Array, pixels: readonly number[]): number =>
   pixels.reduce((best, at) =>
     data[at]! > data[best]! || (Number.isNaN(data[at]!) && !Number.isNaN(data[best]!)) ? at : best,

@@ -10,7 +10,7 @@ import { formatSpec, type TensorSpec } from "../../shape.ts";
  */
 export type ProductParams = { readonly resultDtype?: "f32" | HalfDType };
 
-/** Return the result dtype of a product. @throws ShapeError unless operands are all f32, all f16 or all bf16. */
+/** Returns the result dtype of a product. @throws ShapeError unless operands are all f32, all f16 or all bf16. */
 export const productDtype = (op: string, operands: readonly TensorSpec[], { resultDtype }: ProductParams): DType => {
   const [first] = operands;
   if (operands.some(({ dtype }) => dtype !== first!.dtype) || (first!.dtype !== "f32" && !isHalf(first!.dtype)))
@@ -21,6 +21,6 @@ export const productDtype = (op: string, operands: readonly TensorSpec[], { resu
   return resultDtype ?? first!.dtype;
 };
 
-/** Cast the cotangent of a product to the operand's dtype, for use in a gradient product. */
+/** Casts the cotangent of a product to the operand's dtype, for use in a gradient product. */
 export const asOperand = (cotangent: Tensor, { dtype }: Tensor): Tensor =>
   cotangent.dtype === dtype ? cotangent : cast(cotangent, dtype);

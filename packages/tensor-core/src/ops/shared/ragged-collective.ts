@@ -18,7 +18,7 @@ export interface RaggedRule extends RaggedFact {
 }
 
 /**
- * Create a ragged collective operator. The chunks have capacity for a fixed number of rows. The second operand is the
+ * Creates a ragged collective operator. The chunks have capacity for a fixed number of rows. The second operand is the
  * number of rows to send, known only at run time. Results: the received chunks in rank order, with zeros after the
  * received rows, and the number of rows received from each rank.
  */

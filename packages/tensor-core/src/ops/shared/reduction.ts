@@ -12,13 +12,13 @@ export type ReductionParams = { readonly dims: readonly number[] };
 export interface ReductionRule extends OperatorFacts<ReductionParams> {
   readonly name: string;
   readonly dtypes: readonly DType[];
-  /** Returns the result of a reduction without elements. */
+  /** Returns the result of a reduction over zero elements. */
   readonly empty: (dtype: DType) => number;
   readonly combine: (a: number, b: number) => number;
   readonly vjp: (context: VjpContext<ReductionParams>) => (Tensor | undefined)[];
 }
 
-/** For each element of `shape`, compute its flat index in the result after reducing `dims`. */
+/** Computes the flat index of each element of `shape` in the result after reducing `dims`. */
 const targets = (shape: Shape, dims: readonly number[]): Int32Array => {
   const keptStrides = rowMajorStrides(shape.filter((_, dim) => !dims.includes(dim)));
   let next = 0;
@@ -29,7 +29,7 @@ const targets = (shape: Shape, dims: readonly number[]): Int32Array => {
   );
 };
 
-/** Broadcast a reduced tensor to `shape`, the shape before the reduction. */
+/** Broadcasts a reduced tensor to `shape`, the shape before the reduction. */
 export const broadcastBack = (reduced: Tensor, shape: Shape, dims: readonly number[]): Tensor =>
   broadcastTo(
     reshape(
@@ -39,7 +39,7 @@ export const broadcastBack = (reduced: Tensor, shape: Shape, dims: readonly numb
     shape,
   );
 
-/** Replace a reduction of dimensions of size 1 by a reshape. */
+/** Replaces a reduction of dimensions of size 1 by a reshape. */
 const reduceOfOnes: RewriteRule<ReductionParams> = ({ inputs, specs }, { spec, emit }) => {
   const count = elementCount(specs[0]!.shape);
   return count > 0 && elementCount(spec(inputs[0]!).shape) === count
@@ -47,13 +47,13 @@ const reduceOfOnes: RewriteRule<ReductionParams> = ({ inputs, specs }, { spec, e
     : undefined;
 };
 
-/** Fold of an f32 reduction over the last dimensions, which can be merged into the kernel of its operand. */
+/** Fold of an f32 reduction over the last dimensions, which can be fused into the kernel of its operand. */
 export const trailingFold: Fold<ReductionParams> = {
   dtype: "f32",
   from: ({ dims }, numDims) => (dims.length === numDims - dims[0]! ? dims[0] : undefined),
 };
 
-/** Create an operator that reduces the elements along `dims` to one element. Cost: one flop per element. */
+/** Creates an operator that reduces the elements along `dims` to one element. Cost: one flop per element. */
 export const reduction = ({ dtypes, empty, combine, rewrites = [], ...rule }: ReductionRule): Operator =>
   defineOperator<ReductionParams>({
     ...rule,

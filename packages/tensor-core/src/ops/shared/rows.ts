@@ -1,19 +1,19 @@
 import { ShapeError } from "../../errors.ts";
 import { elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
 
-/** Return the number of rows of a tensor, and the row width. A row runs along the last dimension. */
+/** Returns the number of rows of a tensor, and the row width. A row runs along the last dimension. */
 export const rowsOf = (spec: TensorSpec): { rows: number; width: number } => ({
   rows: elementCount(spec.shape.slice(0, -1)),
   width: spec.shape.at(-1)!,
 });
 
-/** Throw unless a tensor is f32 and has at least one dimension. */
+/** Throws unless a tensor is f32 and has at least one dimension. */
 export const needRows = (op: string, x: TensorSpec): void => {
   if (x.dtype !== "f32" || x.shape.length === 0)
     throw new ShapeError(op, `got ${formatSpec(x)}, expected f32 of rank 1 or more; cast or reshape it`);
 };
 
-/** Throw unless `vector` is f32 with one entry per column of `x`. */
+/** Throws unless `vector` is f32 with one entry per column of `x`. */
 export const needPerColumn = (op: string, what: string, vector: TensorSpec, x: TensorSpec): void => {
   if (vector.dtype !== "f32" || !sameShape(vector.shape, x.shape.slice(-1))) {
     throw new ShapeError(
@@ -23,12 +23,12 @@ export const needPerColumn = (op: string, what: string, vector: TensorSpec, x: T
   }
 };
 
-/** Return the maximum of a row; −∞ for an empty row. */
+/** Returns the maximum of a row; −∞ for an empty row. */
 export const rowMax = (row: Float64Array): number =>
   row.reduce((max, value) => (Number.isNaN(value) || value > max ? value : max), -Infinity);
 
 /**
- * Compute the maximum of a row and `Σ exp(row − max)`, without overflow; −∞ and 0 for an empty row. For a row whose
+ * Computes the maximum of a row and `Σ exp(row − max)`, without overflow; −∞ and 0 for an empty row. For a row whose
  * softmax is undefined (with NaN or +∞, or only −∞), maximum and sum are NaN.
  */
 export const exponentialSums = (row: Float64Array): { max: number; total: number } => {
@@ -37,13 +37,13 @@ export const exponentialSums = (row: Float64Array): { max: number; total: number
   return Number.isNaN(total) ? { max: NaN, total } : { max, total };
 };
 
-/** Compute `log Σ exp(row)`. */
+/** Computes `log Σ exp(row)`. */
 export const logSumExp = (row: Float64Array): number => {
   const { max, total } = exponentialSums(row);
   return max + Math.log(total);
 };
 
-/** Apply `fn` to each row, and return an array of the resulting rows. */
+/** Applies `fn` to each row, and returns an array of the resulting rows. */
 export const mapRows = (
   spec: TensorSpec,
   fn: (row: number, start: number, end: number) => ArrayLike<number>,

@@ -2,8 +2,8 @@ import type { Cost } from "../../graph/operator.ts";
 import { byteLength, elementCount, type Shape, type TensorSpec } from "../../shape.ts";
 
 /**
- * Visit each index of `shape` in row-major order. `visit` receives the row-major position of the index, and the element
- * offset of the index in the strided view, `offset + Σ index·stride`.
+ * Visits each index of `shape` in row-major order. `visit` receives the row-major position of the index, and the
+ * element offset of the index in the strided view, `offset + Σ index·stride`.
  */
 export const walkStrided = (
   shape: Shape,
@@ -25,7 +25,7 @@ export const walkStrided = (
   }
 };
 
-/** Return a dense copy of a strided view. */
+/** Returns a dense copy of a strided view. */
 export const readStrided = (data: Float64Array, shape: Shape, strides: readonly number[], offset = 0): Float64Array => {
   const result = new Float64Array(elementCount(shape));
   walkStrided(shape, strides, offset, (position, viewOffset) => {
@@ -34,7 +34,7 @@ export const readStrided = (data: Float64Array, shape: Shape, strides: readonly 
   return result;
 };
 
-/** Compute the cost of moving data without arithmetic: each written byte is read once. */
+/** Computes the cost of moving data without arithmetic: each written byte is read once. */
 export const moveCost = (_inputs: readonly TensorSpec[], outputs: readonly TensorSpec[]): Cost => {
   const bytes = outputs.reduce((sum, output) => sum + byteLength(output), 0);
   return { flops: 0, bytesRead: bytes, bytesWritten: bytes };

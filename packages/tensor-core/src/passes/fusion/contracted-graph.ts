@@ -10,7 +10,11 @@ export class ContractedGraph {
   private readonly contents: number[][];
   private readonly successors: readonly (readonly number[])[];
 
-  /** @param successors For each vertex, the vertices that depend on it. Vertex numbers must be in topological order. */
+  /**
+   * Creates the graph in which no vertices are merged.
+   *
+   * @param successors For each vertex, the vertices that depend on it. Vertex numbers must be in topological order.
+   */
   constructor(successors: readonly (readonly number[])[]) {
     this.successors = successors;
     this.order = successors.map((_, vertex) => vertex);
@@ -19,17 +23,17 @@ export class ContractedGraph {
     this.contents = this.order.map((vertex) => [vertex]);
   }
 
-  /** Return the vertex that represents `vertex` after merges. */
+  /** Returns the vertex that represents `vertex` after merges. */
   find(vertex: number): number {
     return this.owner[vertex]!;
   }
 
-  /** Return the original vertices that were merged into `vertex`, ascending. */
+  /** Returns the original vertices that were merged into `vertex`, ascending. */
   members(vertex: number): readonly number[] {
     return this.contents[vertex]!;
   }
 
-  /** Yield the other vertices that depend on `vertex`, possibly with repetitions. */
+  /** Yields the other vertices that depend on `vertex`, possibly with repetitions. */
   *after(vertex: number): Iterable<number> {
     for (const member of this.contents[vertex]!) {
       for (const next of this.successors[member]!) {
@@ -40,7 +44,7 @@ export class ContractedGraph {
   }
 
   /**
-   * Merge two vertices; returns the merged vertex, or `undefined` if a path between the two vertices leads through a
+   * Merges two vertices; returns the merged vertex, or `undefined` if a path between the two vertices leads through a
    * third vertex. Cost: at most O(vertices between `a` and `b` in the order, and their edges).
    */
   merge(a: number, b: number): number | undefined {

@@ -41,7 +41,7 @@ const isExchange = (node: Node): boolean => roleOf(node) === "done" || (isCollec
 
 const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
 
-/** For each value that several nodes read as a whole, return the ids of its readers, ascending. */
+/** For each value that several nodes read as a whole, returns the ids of its readers, ascending. */
 const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: readonly boolean[]): number[][] => {
   const readers = new Map<string, number[]>();
   for (const node of graph.nodes) {
@@ -59,7 +59,7 @@ const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: re
 };
 
 /**
- * Return the edges of the graph, plus an edge from each collective to the next collective of the trace. Without these
+ * Returns the edges of the graph, plus an edge from each collective to the next collective of the trace. Without these
  * edges, fusion could make a collective wait for a later collective of the trace. On a rank with a different graph, the
  * dependency might be reversed, and no common order would exist.
  */
@@ -75,8 +75,8 @@ const withTraceOrder = (
 };
 
 /**
- * Replace groups of elementwise nodes by `fused` nodes: one kernel and one pass over memory per group. Only nodes whose
- * result can be a view stay separate.
+ * Replaces groups of elementwise nodes by `fused` nodes: one kernel and one pass over memory per group. Only nodes
+ * whose result can be a view stay separate.
  *
  * Adjacent nodes are fused under three conditions: they iterate over the same number of elements in the same order
  * (ignoring reshapes), no path between the two nodes leads through another node, and the fused program stays small.

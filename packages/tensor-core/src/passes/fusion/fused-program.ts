@@ -37,7 +37,7 @@ export interface Loads {
   readonly fold?: FusedFold;
 }
 
-/** Follow reshapes backwards, and return the first value that is not the result of a reshape. */
+/** Follows reshapes backwards, and returns the first value that is not the result of a reshape. */
 const skipReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
   let current = ref;
   for (
@@ -49,15 +49,15 @@ const skipReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
   return current;
 };
 
-/** Return the load of a constant node; undefined for other nodes. */
+/** Returns the load of a constant node; undefined for other nodes. */
 const constantLoad = ({ op, params, specs }: Node): Load | undefined => {
   const value = operators[op]?.constantValue?.(params);
   return value === undefined ? undefined : { kind: "number", value, dtype: specs[0]!.dtype };
 };
 
 /**
- * Return the loads of an elementwise node. Reads through reshapes, constants and broadcasts if a common iteration space
- * exists.
+ * Returns the loads of an elementwise node. Reads through reshapes, constants and broadcasts if a common iteration
+ * space exists.
  */
 export const loadsOf = (graph: Graph, node: Node): Loads => {
   const { shape } = node.specs[0]!;
@@ -90,7 +90,7 @@ export const loadsOf = (graph: Graph, node: Node): Loads => {
 };
 
 /**
- * Return the load of a reduction over the last dimensions that a kernel can fuse with its operand; `undefined` for
+ * Returns the load of a reduction over the last dimensions that a kernel can fuse with its operand; `undefined` for
  * other nodes.
  */
 export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads | undefined => {
@@ -114,7 +114,7 @@ export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads |
   };
 };
 
-/** Return the longest common prefix of all scope paths. */
+/** Returns the longest common prefix of all scope paths. */
 const commonScope = (scopes: readonly string[]): string => {
   const paths = scopes.map((scope) => scope.split("/"));
   const first = paths[0]!;
@@ -123,8 +123,8 @@ const commonScope = (scopes: readonly string[]): string => {
 };
 
 /**
- * Append a `fused` node that computes `members` (ids of elementwise nodes and folds of `graph`, ascending), and map the
- * values in `results` to its outputs.
+ * Appends a `fused` node that computes `members` (ids of elementwise nodes and folds of `graph`, ascending), and map
+ * the values in `results` to its outputs.
  *
  * @param loads Loads of each node of `graph`; only the loads of members are read.
  */
@@ -196,7 +196,7 @@ export const emitFused = (
   results.forEach((id, output) => builder.map({ node: id, output: 0 }, { node: fused, output }));
 };
 
-/** Append a reduction that was not fused, with its original operator. */
+/** Appends a reduction that was not fused, with its original operator. */
 export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, { list: [load] }: Loads): void => {
   const { ref, shape } = load as Load & { readonly kind: "value" };
   let operand = builder.resolve(ref);
@@ -218,7 +218,7 @@ export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, {
   builder.map({ node: node.id, output: 0 }, { node: id, output: 0 });
 };
 
-/** Return the operand of an elementwise node if the result may be a view of the operand; undefined otherwise. */
+/** Returns the operand of an elementwise node if the result may be a view of the operand; undefined otherwise. */
 export const sourceOfView = (graph: Graph, { op, specs }: Node, { list: [load] }: Loads): ValueRef | undefined =>
   operators[op]?.viewOffset !== undefined &&
   load?.kind === "value" &&
@@ -226,7 +226,7 @@ export const sourceOfView = (graph: Graph, { op, specs }: Node, { list: [load] }
     ? load.ref
     : undefined;
 
-/** Append an unchanged elementwise node whose result is a view of `source`. A fused node would copy the elements. */
+/** Appends an unchanged elementwise node whose result is a view of `source`. A fused node would copy the elements. */
 export const emitView = (builder: GraphBuilder, graph: Graph, node: Node, source: ValueRef): void => {
   const { id, op, params, specs } = node;
   const { shape } = specOf(graph, source);

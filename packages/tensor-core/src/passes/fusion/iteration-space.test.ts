@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { elementCount, rowMajorStrides } from "../../shape.ts";
 import { collapse, extentsOf, refine, refineStrides, sizesOf, broadcastStrides } from "./iteration-space.ts";
 
-/** Return the offset of each element of a strided view over `shape`, in row-major order. */
+/** Returns the offset of each element of a strided view over `shape`, in row-major order. */
 const walk = (shape: readonly number[], strides: readonly number[]): number[] => {
   const steps = rowMajorStrides(shape);
   return Array.from({ length: elementCount(shape) }, (_, flat) =>

@@ -1,9 +1,9 @@
 import { elementCount, rowMajorStrides, type Shape } from "../../shape.ts";
 
 /**
- * Iteration space over n elements in row-major order: numbers of elements in the nested blocks (extents), ascending.
- * Shape `[64, 10]` has the extents {10, 640}; shape `[640]` has the extent {640}. Dimensions of size 1 are omitted.
- * Each extent divides the next extent.
+ * Iteration space over n elements in row-major order. It is given by its extents: the element counts of the nested
+ * blocks, ascending. Shape `[64, 10]` has the extents {10, 640}; shape `[640]` has the extent {640}. Dimensions of size
+ * 1 are omitted. Each extent divides the next extent.
  */
 export type Extents = readonly number[];
 
@@ -18,7 +18,7 @@ export const extentsOf = (shape: Shape): Extents => {
 };
 
 /**
- * Compute the coarsest iteration space that refines both `a` and `b`, or `undefined` if there is no common refinement.
+ * Computes the coarsest iteration space that refines both `a` and `b`, or `undefined` if there is no common refinement.
  * `[64, 10]` and `[640]` have a common refinement, but not `[4, 6]` and `[6, 4]`.
  */
 export const refine = (a: Extents, b: Extents): Extents | undefined => {
@@ -28,12 +28,12 @@ export const refine = (a: Extents, b: Extents): Extents | undefined => {
     : undefined;
 };
 
-/** Return the dimension sizes of an iteration space, outermost first. */
+/** Returns the dimension sizes of an iteration space, outermost first. */
 export const sizesOf = (extents: Extents): number[] =>
   extents.map((extent, i) => (i === 0 ? extent : extent / extents[i - 1]!)).reverse();
 
 /**
- * Return the strides of a dense tensor of shape `from` that is broadcast to `shape`, in elements; 0 along broadcast
+ * Returns the strides of a dense tensor of shape `from` that is broadcast to `shape`, in elements; 0 along broadcast
  * dimensions.
  */
 export const broadcastStrides = (from: Shape, shape: Shape): number[] => {
@@ -42,7 +42,7 @@ export const broadcastStrides = (from: Shape, shape: Shape): number[] => {
   return shape.map((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? 0 : own[dim - lead]!));
 };
 
-/** Convert the strides of a view over `shape` to strides over the finer shape `sizesOf(extents)`. */
+/** Converts the strides of a view over `shape` to strides over the finer shape `sizesOf(extents)`. */
 export const refineStrides = (shape: Shape, strides: readonly number[], extents: Extents): number[] => {
   if (elementCount(shape) === 0) return [1];
   const finer: number[] = [];
@@ -56,7 +56,7 @@ export const refineStrides = (shape: Shape, strides: readonly number[], extents:
   return finer.reverse();
 };
 
-/** Merge adjacent dimensions that every view traverses with a single stride. Keeps at least one dimension. */
+/** Merges adjacent dimensions that every view traverses with a single stride. Keeps at least one dimension. */
 export const collapse = (
   shape: Shape,
   views: readonly (readonly number[])[],

@@ -1,7 +1,8 @@
 import { producersOf, type RepeatedStep, type StepShape, StepWalk } from "./step-walk.ts";
 
 /**
- * Return the candidates for recomputation, ascending: nodes whose results the backward pass reads, and their ancestors.
+ * Returns the candidates for recomputation, ascending: nodes whose results the backward pass reads, and their
+ * ancestors.
  */
 export const repeatCandidates = (step: StepShape): number[] => {
   const producers = producersOf(step);
@@ -17,7 +18,7 @@ export const repeatCandidates = (step: StepShape): number[] => {
 };
 
 export interface Choice extends RepeatedStep {
-  /** Nodes to repeat, ascending. */
+  /** Ids of the nodes to recompute, ascending. */
   readonly repeated: readonly number[];
 }
 
@@ -36,7 +37,7 @@ const exactUpTo = 12;
 /** Maximum number of search passes over all nodes. The search ends earlier if a pass does not improve the choice. */
 const maxPasses = 3;
 
-/** Convert a set of node ids to the argument of `StepWalk.run`. */
+/** Converts a set of node ids to the argument of `StepWalk.run`. */
 const maskOf = ({ nodes }: StepShape, ids: Iterable<number>): Uint8Array => {
   const mask = new Uint8Array(nodes.length);
   for (const id of ids) mask[id] = 1;
@@ -44,9 +45,9 @@ const maskOf = ({ nodes }: StepShape, ids: Iterable<number>): Uint8Array => {
 };
 
 /**
- * Generate block schedules for different numbers of blocks: divide the candidates into blocks, and repeat all nodes
- * whose results no later block reads (Chen et al. 2016, arXiv:1604.06174; O(√n) memory on a chain of n layers). Blocks
- * have equal numbers of nodes, or about equal bytes, with cuts at local minima of the live bytes.
+ * Generates block schedules for different numbers of blocks: divides the candidates into blocks, and recomputes all
+ * nodes whose results no later block reads (Chen et al. 2016, arXiv:1604.06174; O(√n) memory on a chain of n layers).
+ * Blocks have equal numbers of nodes, or about equal bytes, with cuts at local minima of the live bytes.
  */
 const blockSchedules = (step: StepShape, candidates: readonly number[]): number[][] => {
   const candidateIndex = new Map(candidates.map((id, at) => [id, at]));
@@ -101,8 +102,8 @@ const blockSchedules = (step: StepShape, candidates: readonly number[]): number[
 };
 
 /**
- * Improve a block schedule by local search. If the limit is met, nodes are removed from the repeated set, first the
- * nodes with the most flops per byte. If the limit is not met, apply changes that reduce the peak.
+ * Improves a block schedule by local search. If the limit is met, nodes are removed from the recomputed set, first the
+ * nodes with the most flops per byte. If the limit is not met, applies changes that reduce the peak.
  */
 const searchFrom = (
   step: StepShape,
@@ -134,7 +135,7 @@ const searchFrom = (
 };
 
 /**
- * Choose the forward nodes to recompute in the backward pass, so that at most `maxBytes` bytes are alive at one time.
+ * Chooses the forward nodes to recompute in the backward pass, so that at most `maxBytes` bytes are alive at one time.
  * Minimizes the recomputed flops; if no choice meets the limit, minimizes the peak bytes.
  *
  * Optimal for up to 12 candidates. For more candidates, uses local search from block schedules; the result needs no

@@ -20,7 +20,7 @@ const width = 16;
 const f32 = (...shape: number[]) => ({ dtype: "f32" as const, shape });
 const workspaceBytes = (graph: Graph): number => planMemory(optimize(graph)).workspaceBytes;
 
-/** Return the training graph of a residual network whose activations need most of the memory. */
+/** Returns the training graph of a residual network whose activations need most of the memory. */
 const network = (numBlocks: number): Graph =>
   trace(
     (weights: Tensor[], x: Tensor) =>

@@ -25,19 +25,19 @@ export interface Recomputation {
   /** Planned bytes of intermediate values without recomputation. `bytesAfter`: planned bytes with recomputation. */
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-  /** Flops of the repeated nodes. `flops`: flops of the step without recomputation. */
+  /** Flops of the recomputed nodes. `flops`: flops of the step without recomputation. */
   readonly repeatedFlops: number;
   readonly flops: number;
-  /** Number of repeated nodes by operator name. */
+  /** Number of recomputed nodes, by operator name. */
   readonly repeated: { readonly [op: string]: number };
 }
 
-/** Whether a node's results are views of an operand. Repeating a view has no cost. */
+/** Whether a node's results are views of an operand. Recomputing a view has no cost. */
 const isView = (graph: Graph, node: Node): boolean =>
   findOperator(graph, node.op)?.viewOffset?.(kernelNodeOf(graph, node)) !== undefined;
 
 /**
- * Describe a graph for `chooseRepeated`, without views and constants. `ids`: for each node of `step`, the node id in
+ * Describes a graph for `chooseRepeated`, without views and constants. `ids`: for each node of `step`, the node id in
  * the graph.
  */
 const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readonly number[] } => {
@@ -75,7 +75,7 @@ const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readon
   return { step: { nodes, bytes, returned: graph.outputs.flatMap((ref) => numbers.get(valueKey(ref)) ?? []) }, ids };
 };
 
-/** Repeat the chosen nodes and the views of their results before the backward nodes that read them. */
+/** Recomputes the chosen nodes, and the views of their results, before the backward nodes that read them. */
 const repeatNodes = (graph: Graph, chosen: ReadonlySet<number>): Graph => {
   if (chosen.size === 0) return graph;
   const groups: (string | undefined)[] = [];
@@ -95,8 +95,8 @@ const maxRounds = 6;
 const tolerance = 0.02;
 
 /**
- * Limit the memory of a step's intermediate values: choose forward values to recompute in the backward pass instead of
- * saving them, with as few flops as possible. If the simplified graph already meets the limit, recomputes nothing.
+ * Limits the memory of a step's intermediate values: chooses forward values to recompute in the backward pass instead
+ * of saving them, with as few flops as possible. If the simplified graph already meets the limit, recomputes nothing.
  *
  * `chooseRepeated` chooses values by their lifetimes alone. The memory plan then checks the choice; the planned size is
  * usually smaller, because of fusion and in-place results.

@@ -44,7 +44,7 @@ const results = (graph: Graph): Float64Array[] => {
   return interpretWorld(graph, [inputs])[0]!.map(({ data }) => data);
 };
 
-/** Return the maximum difference of each result, divided by the maximum entry of the result. */
+/** Returns the maximum difference of each result, divided by the maximum entry of the result. */
 const errors = (a: readonly Float64Array[], b: readonly Float64Array[]): number[] => {
   const most = (data: Float64Array): number => data.reduce((top, value) => Math.max(top, Math.abs(value)), 0);
   return a.map((data, i) => most(data.map((value, j) => value - b[i]![j]!)) / most(data));

@@ -27,7 +27,7 @@ export interface SavedCode {
   readonly selects?: (spec: TensorSpec, origin: Origin) => boolean;
 }
 
-/** Append the nodes of graph `part`, with `operands` as the inputs of `part`. Returns the outputs of `part`. */
+/** Appends the nodes of graph `part`, with `operands` as the inputs of `part`. Returns the outputs of `part`. */
 const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[], origin: Origin): ValueRef[] => {
   const moved = new Map<string, ValueRef>();
   part.inputs.forEach((node, i) => moved.set(valueKey({ node, output: 0 }), operands[i]!));
@@ -41,7 +41,7 @@ const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[
 };
 
 /**
- * Create a pass that saves forward values for the backward pass in encoded form, such as 16-bit floats or blocks of
+ * Creates a pass that saves forward values for the backward pass in encoded form, such as 16-bit floats or blocks of
  * 8-bit numbers. A value is encoded where it is computed and decoded before its first reader in the backward pass; the
  * forward pass reads the original value.
  *

@@ -1,14 +1,14 @@
 /**
- * Node of a step, as input for choosing the nodes to repeat. Values are numbered from 0. A view has the number of the
- * value that it views.
+ * Node of a step, as input for choosing the nodes to recompute. Values are numbered from 0. A view has the number of
+ * the value that it views.
  */
 export interface StepNode {
   readonly flops: number;
   readonly inputs: readonly number[];
   readonly outputs: readonly number[];
   /**
-   * Whether the node belongs to the backward pass. Backward nodes read the copies of repeated values; other nodes read
-   * the originals.
+   * Whether the node belongs to the backward pass. Backward nodes read the copies of recomputed values; other nodes
+   * read the originals.
    */
   readonly isBackward: boolean;
   readonly mayRepeat: boolean;
@@ -23,22 +23,22 @@ export interface StepShape {
   readonly returned: readonly number[];
 }
 
-/** Memory and compute cost of a step in which some nodes are repeated. */
+/** Memory and compute cost of a step in which some nodes are recomputed. */
 export interface RepeatedStep {
   /** Maximum number of bytes alive at one time. */
   readonly peakBytes: number;
-  /** Total flops of the repeated nodes. */
+  /** Total flops of the recomputed nodes. */
   readonly flops: number;
 }
 
-/** For each value, return the index of the node that computes it; -1 for arguments. */
+/** For each value, returns the index of the node that computes it; -1 for arguments. */
 export const producersOf = ({ nodes, bytes }: StepShape): Int32Array => {
   const producers = new Int32Array(bytes.length).fill(-1);
   nodes.forEach(({ outputs }, id) => outputs.forEach((value) => (producers[value] = id)));
   return producers;
 };
 
-/** Concatenate lists. Returns the elements `all`, and the start index `begin` of each list. */
+/** Concatenates lists. Returns the elements `all`, and the start index `begin` of each list. */
 const flatten = (lists: readonly (readonly number[])[]): { readonly begin: Int32Array; readonly all: Int32Array } => {
   const begin = new Int32Array(lists.length + 1);
   lists.forEach((list, i) => (begin[i + 1] = begin[i]! + list.length));
@@ -46,19 +46,20 @@ const flatten = (lists: readonly (readonly number[])[]): { readonly begin: Int32
 };
 
 /**
- * Simulator of a step's memory use, for different sets of repeated nodes. A repeated node runs again directly before
- * the first backward node that depends on its result. The copies of the results are kept until they are last read.
+ * Simulator of a step's memory use, for different sets of recomputed nodes. A recomputed node runs again directly
+ * before the first backward node that depends on its result. The copies of the results are kept until they are last
+ * read.
  */
 export class StepWalk {
   private readonly step: StepShape;
   private readonly producers: Int32Array;
   private readonly inputs: ReturnType<typeof flatten>;
   private readonly outputs: ReturnType<typeof flatten>;
-  /** Indices of the executed nodes, in execution order. A repeated execution of node i is stored as ~i. */
+  /** Indices of the executed nodes, in execution order. The recomputation of node i is stored as ~i. */
   private readonly runs: Int32Array;
   /**
-   * For each value, then for each copy of a value: index in `runs` of the last read or write; -1 if never read or
-   * written.
+   * Index in `runs` of the last execution that reads or writes each value, followed by the indices for the copy of each
+   * value; -1 if a value or copy is never read or written.
    */
   private readonly last: Int32Array;
   private readonly freed: Float64Array;
@@ -75,7 +76,7 @@ export class StepWalk {
     this.isComputed = new Uint8Array(step.nodes.length);
   }
 
-  /** Fill `runs` with the execution order. Returns the number of executions, and the flops of the repeated nodes. */
+  /** Fills `runs` with the execution order. Returns the number of executions, and the flops of the recomputed nodes. */
   private order(isRepeated: Uint8Array): { readonly numRuns: number; readonly flops: number } {
     const { producers, inputs, runs, isComputed } = this;
     const { nodes } = this.step;
@@ -107,13 +108,16 @@ export class StepWalk {
     return { numRuns, flops };
   }
 
-  /** Return the nodes that were repeated in the last `run`, ascending: only nodes on which a backward node depends. */
+  /**
+   * Returns the nodes that were recomputed in the last `run`, ascending: only nodes on which a backward node depends.
+   */
   lastRepeated(): number[] {
     return [...this.isComputed.entries()].flatMap(([id, isComputed]) => (isComputed === 1 ? [id] : []));
   }
 
   /**
-   * Simulate the step. @param isRepeated For each node, 1 if the node is repeated, otherwise 0. Cost: O(nodes + edges).
+   * Simulates the step. @param isRepeated For each node, 1 if the node is recomputed, otherwise 0. Cost: O(nodes +
+   * edges).
    */
   run(isRepeated: Uint8Array): RepeatedStep {
     const { producers, inputs, outputs, runs, last, freed } = this;

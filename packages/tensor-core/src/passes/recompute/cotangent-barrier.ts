@@ -4,7 +4,7 @@ import { roleOf } from "../../ops/role.ts";
 import { isCollective } from "../collective-order.ts";
 
 /**
- * Return a value for which a barrier can wait: the result of a backward node, or, if the node is itself a barrier, the
+ * Returns a value for which a barrier can wait: the result of a backward node, or, if the node is itself a barrier, the
  * cotangent for which that barrier waits (its last value).
  */
 const cotangentOf = (node: Node): ValueRef | undefined => {
@@ -14,7 +14,7 @@ const cotangentOf = (node: Node): ValueRef | undefined => {
 };
 
 /**
- * Append an optimization barrier around `inputs` that also waits for a cotangent, so that no schedule moves readers of
+ * Appends an optimization barrier around `inputs` that also waits for a cotangent, so that no schedule moves readers of
  * the barrier into the forward pass, where their results would occupy memory.
  *
  * @returns Id of the barrier node. The first results of the barrier are the inputs, in order.
@@ -30,7 +30,7 @@ export const addCotangentBarrier = (
   return builder.add({ op: optimizationBarrierOperator.name, inputs: all, params: {}, specs, ...origin });
 };
 
-/** Functions that replace the values that backward nodes read. */
+/** Hooks for rebuilding a graph so that its backward nodes read other values. */
 export interface BackwardReads {
   /** Called after each node outside the backward pass has been copied. */
   readonly onCopy?: (node: Node) => void;
@@ -44,7 +44,7 @@ export interface BackwardReads {
   readonly readsOf: (node: Node, lastCotangent: ValueRef | undefined) => readonly ValueRef[];
 }
 
-/** Rebuild a graph, replacing the inputs of its backward nodes. */
+/** Rebuilds a graph, replacing the inputs of its backward nodes. */
 export const rewriteBackwardReads = (graph: Graph, readsWith: (builder: GraphBuilder) => BackwardReads): Graph => {
   const builder = new GraphBuilder();
   const { onCopy, readsOf } = readsWith(builder);

@@ -25,7 +25,7 @@ type Wrap = <F extends (...args: never[]) => unknown>(fn: F) => F;
 const plain: Wrap = (fn) => fn;
 const again: Wrap = (fn) => checkpoint(fn as never) as never;
 
-/** Return the training graph of a sequence of blocks. Each checkpoint contains `perPart` blocks. */
+/** Returns the training graph of a sequence of blocks. Each checkpoint contains `perPart` blocks. */
 const deep = (block: Block, numBlocks: number, wrap: Wrap, perPart = 1): Graph =>
   trace(
     (weights: Tensor[], x: Tensor) =>

@@ -3,11 +3,14 @@ import { mayRunAgain, recomputeValues } from "./recompute-values.ts";
 
 const depthOf = ({ region }: Node): number => (region === "" ? 0 : region.split("/").length);
 
-/** Return the path of the outermost `depth` regions around a node; undefined if the node is in fewer regions. */
+/**
+ * Returns the path of the outermost `depth` regions around a node; undefined if the node is in fewer than `depth`
+ * regions.
+ */
 const regionAt = (node: Node, depth: number): string | undefined =>
   depthOf(node) < depth ? undefined : node.region.split("/").slice(0, depth).join("/");
 
-/** Recompute in the backward pass the values of regions at nesting depth `depth`. */
+/** Recomputes the values of regions at nesting depth `depth` in the backward pass. */
 const repeatAt = (graph: Graph, depth: number): Graph => {
   const groups = graph.nodes.map((node) => (mayRunAgain(node) ? regionAt(node, depth) : undefined));
   // Forward values that nodes outside the region read are kept, so they are not recomputed.
@@ -21,10 +24,11 @@ const repeatAt = (graph: Graph, depth: number): Graph => {
 };
 
 /**
- * Recompute the values inside `checkpoint` regions in the backward pass, instead of keeping them. Innermost regions are
- * processed first. If a repeated inner region reads values of the outer region, these values are then repeated too.
+ * Recomputes the values inside `checkpoint` regions in the backward pass, instead of keeping them. Innermost regions
+ * are processed first. If a recomputed inner region reads values of the outer region, these values are then recomputed
+ * too.
  *
- * Must run after passes that change how a value is computed (`mixedPrecision`), so that repeated values are bitwise
+ * Must run after passes that change how a value is computed (`mixedPrecision`), so that recomputed values are bitwise
  * identical. `optimize` calls this pass. Returns the same graph object if there are no regions. Results do not change.
  *
  * Cost: O(depth · (nodes + edges)).
@@ -35,7 +39,7 @@ export const recomputeRegions = (graph: Graph): Graph => {
   return current;
 };
 
-/** Remove the region marks from all nodes, after the regions were processed. */
+/** Removes the region marks from all nodes, after the regions were processed. */
 export const withoutRegions = (graph: Graph): Graph => ({
   ...graph,
   nodes: graph.nodes.map((node) => ({ ...node, region: "" })),

@@ -17,8 +17,8 @@ export const isLiteral = (node: Node): boolean => node.inputs.length === 0 && ro
 /** Choice of the values to recompute. */
 export interface Repetition {
   /**
-   * Group name of each recomputed node; `undefined` for other nodes. Repeating a group never repeats nodes of another
-   * group.
+   * Group name of each recomputed node; `undefined` for other nodes. Recomputing one group never runs the nodes of
+   * another group again.
    */
   readonly groups: readonly (string | undefined)[];
   /** Returns whether a value of a group is kept, so that it is not recomputed. */
@@ -28,7 +28,7 @@ export interface Repetition {
 const backwardScope = (scope: string): string => (scope === "" ? "backward" : `${scope}/backward`);
 
 /**
- * Let backward nodes read copies of forward values. For each value of a group that is not kept, the group's nodes on
+ * Makes backward nodes read copies of forward values. For each value of a group that is not kept, the group's nodes on
  * which the value depends are appended a second time, directly before the first backward node that reads the value. The
  * copies belong to the backward pass.
  *
@@ -49,7 +49,7 @@ const createRepeater = (graph: Graph, { groups, keeps }: Repetition, builder: Gr
   const isRepeated = (ref: ValueRef, group: string | undefined): group is string =>
     group !== undefined && groups[ref.node] === group && !keeps(ref);
 
-  /** Append copies of the group's nodes on which the given values depend, except nodes that are already copied. */
+  /** Appends copies of the group's nodes on which the given values depend, except nodes that are already copied. */
   const repeat = (
     values: readonly ValueRef[],
     group: string,

@@ -24,18 +24,18 @@ export interface Assignment {
   readonly stageOf: readonly (number | undefined)[];
   /** Whether each node is free: a free node is computed in each stage that reads the node. */
   readonly isFree: readonly boolean[];
-  /** Returns the number of the stage whose forward pass returns a value. */
+  /** Returns the number of the stage whose forward pass returns the given value. */
   readonly homeOf: (ref: ValueRef) => number;
 }
 
-/** Describe a value of a graph for messages. */
+/** Describes a value of a graph for messages. */
 export const nameOf = (graph: Graph, ref: ValueRef): string => {
   const { op, scope } = graph.nodes[ref.node]!;
   return `${op} ${formatSpec(specOf(graph, ref))}${scope === "" ? "" : ` in ${scope}`}`;
 };
 
 /**
- * Find the free nodes, which depend only on parameters, or only on further arguments: for example, a cast weight, a
+ * Finds the free nodes, which depend only on parameters, or only on further arguments: for example, a cast weight, a
  * mask, a key. A free node belongs to no stage, because every stage that reads the node also has the node's operands. A
  * node that depends on parameters and arguments belongs to a stage.
  */
@@ -62,7 +62,7 @@ const freeNodes = (graph: Graph, numParams: number, isCut: (ref: ValueRef) => bo
 };
 
 /**
- * Assign a stage to each node of the forward pass: the first stage whose cut or loss depends on the node. A node on
+ * Assigns a stage to each node of the forward pass: the first stage whose cut or loss depends on the node. A node on
  * which only further results or the backward pass depend is assigned to the stage of its operands.
  *
  * @throws ArgumentError if a value is read across a cut, or if cuts are out of order. The message names the value or
@@ -75,7 +75,7 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
   const stageOf: (number | undefined)[] = graph.nodes.map(() => undefined);
   const formatCut = (k: number): string => cuts[k]!.names.map((name) => `"${name}"`).join(" and ");
 
-  /** Throw the error for a value that is read across a cut. @param found Number of the stage that has the value. */
+  /** Throws the error for a value that is read across a cut. @param found Number of the stage that has the value. */
   const refuse = (ref: ValueRef, found: number, reader: Node, stage: number): never => {
     const cut = cutOf.get(valueKey(ref));
     const value = cut === undefined ? nameOf(graph, ref) : `"${cuts[cut.k]!.names[cut.i]}" (${nameOf(graph, ref)})`;
@@ -96,7 +96,7 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
     for (const ref of values) lower(ref, k);
   });
   if (!isFree[loss.node]) lower(loss, last);
-  /** Check that the stage of a node has all values that the node reads. */
+  /** Checks that the stage of a node has all values that the node reads. */
   const check = (node: Node, stage: number): void => {
     for (const ref of node.inputs) {
       if (isFree[ref.node]!) continue;
@@ -126,7 +126,10 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
 
   const isAux = nodesWithin(graph, aux, () => false);
   const isLive = nodesWithin(graph, [...back, ...aux], () => false);
-  /** Range of stages that have all operands of a node, for nodes on which no cut and no loss depends. */
+  /**
+   * Range of stages that have all operands of a node, by node id. Contains only nodes on which no cut and no loss
+   * depends.
+   */
   const open = new Map<number, { readonly first: number; readonly end: number; readonly anywhere: boolean }>();
   for (const node of graph.nodes) {
     const isForward = isAux.has(node.id) || (node.phase !== "backward" && (isLive.has(node.id) || hasEffect(node)));

@@ -17,7 +17,7 @@ export interface StepValues extends Omit<Cuts, "back"> {
 }
 
 /**
- * For each node, return the lowest stage on whose cotangents the node depends; `undefined` if the node does not depend
+ * For each node, returns the lowest stage on whose cotangents the node depends; `undefined` if the node does not depend
  * on cotangents.
  */
 const lowestCotangentStage = (
@@ -37,7 +37,7 @@ const lowestCotangentStage = (
 
 const sortUnique = (numbers: Iterable<number>): number[] => [...new Set(numbers)].sort((a, b) => a - b);
 
-/** Extract the graph of each stage from the graph of the whole step. */
+/** Extracts the graph of each stage from the graph of the whole step. */
 export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, homeOf }: Assignment): Stage[] => {
   const { cuts, loss, aux, outgoingCotangents, gradients, numParams } = step;
   const leafOf = new Map(graph.inputs.map((node, leaf) => [valueKey({ node, output: 0 }), leaf]));
@@ -55,7 +55,7 @@ export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, h
       return { name: names[i]!, spec: { dtype, shape }, hasCotangent: isFloat(dtype) };
     });
 
-  /** Return the forward values, the values kept for the backward pass, and the leaves that a stage reads. */
+  /** Returns the forward values, the values kept for the backward pass, and the leaves that a stage reads. */
   const partOf = (stage: number) => {
     const incoming = cuts[stage - 1]?.values ?? [];
     const outgoing = cuts[stage]?.values ?? [loss];

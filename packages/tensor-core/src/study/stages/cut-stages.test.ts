@@ -49,7 +49,7 @@ const cut = (loss: Loss, cuts: CutOptions["cuts"], options: Partial<CutOptions> 
 
 const keptOf = ({ kept }: Stage): string[] => kept.map(({ from, index }) => `${from} ${index}`);
 
-/** Expect that the results of all stages are bitwise identical to the results of the step without cuts. */
+/** Expects that the results of all stages are bitwise identical to the results of the step without cuts. */
 const expectSame = async (loss: Loss, step: CutStep, passes: CutOptions["passes"] = []): Promise<void> => {
   expect(await run(throughStages(step), args)).toEqual(await run(whole(loss), args, { passes }));
 };

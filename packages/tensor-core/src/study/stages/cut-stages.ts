@@ -21,8 +21,8 @@ import type { CutStep } from "./stage.ts";
 /** Options of `cutStages`. */
 export interface CutOptions {
   /**
-   * Cuts of the step, in the order of the forward pass. Each cut is the name of a tapped value, or the names of all
-   * values that a stage passes to the next stage. n cuts make n + 1 stages.
+   * Cuts of the step, in the order of the forward pass. Each cut is the name of a value recorded by `tap`, or the names
+   * of all values that a stage passes to the next stage. n cuts make n + 1 stages.
    */
   readonly cuts: readonly (string | readonly string[])[];
   /** Number of ranks along each mesh axis, as in `trace`. `place`: mesh coordinates of the traced rank. */
@@ -36,7 +36,8 @@ export interface CutOptions {
 }
 
 /**
- * Look up the values of each cut by name. @throws ArgumentError for a name that was not tapped, or that is in two cuts.
+ * Looks up the values of each cut by name. @throws ArgumentError for a name that no `tap` call uses, or that is in two
+ * cuts.
  */
 const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string, Tensor>): Tensor[][] => {
   const names = cuts.flat();
@@ -59,12 +60,12 @@ const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string
 
 const isFloatTensor = ({ dtype }: Tensor): boolean => isFloat(dtype);
 
-/** Return the value as a separate node, which passes do not merge with other nodes. */
+/** Returns the value as a separate node, which passes do not merge with other nodes. */
 const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
 
 /**
- * Cut a step into stages at values that its loss function names by `tap`: a forward and a backward graph per stage, for
- * pipelines of ranks, micro-batches, or parts of a model on different devices. All stages together compute the same
+ * Cuts a step into stages at values that its loss function names by `tap`: a forward and a backward graph per stage,
+ * for pipelines of ranks, micro-batches, or parts of a model on different devices. All stages together compute the same
  * results as `valueAndGrad`, with the same nodes. Gradients are bitwise identical to `valueAndGrad`, with one
  * exception: if several stages share a parameter, and the first of these stages reads the parameter more than once, its
  * gradient is summed stage by stage. With `mixedPrecision`, a product may be f16 in the step and f32 in a stage, or the
@@ -82,8 +83,8 @@ const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
  * @param fn Function of parameters and further arguments that returns the loss, or `[loss, aux]`, as for
  * `valueAndGradWithAux`.
  * @param args Arrays or specs to trace with: the parameters, then the further arguments.
- * @throws ArgumentError for a name that was not tapped, and for cuts that do not separate the stages. The message names
- * the value that is read across the cut.
+ * @throws ArgumentError for a name that no `tap` call uses, and for cuts that do not separate the stages. The message
+ * names the value that is read across the cut.
  * Cost: O(stages · (nodes + edges)).
  * @example
  * ```ts

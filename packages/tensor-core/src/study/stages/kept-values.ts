@@ -28,7 +28,7 @@ export interface Kept {
   readonly saved: readonly ValueRef[];
 }
 
-/** Return the original of a value: follows barriers and nodes that return their operand unchanged. */
+/** Returns the original of a value: follows barriers and nodes that return their operand unchanged. */
 export const sourceOf = (graph: Graph, ref: ValueRef, reads: Reads): ValueRef => {
   for (let current = ref; ; ) {
     const node = graph.nodes[current.node]!;
@@ -44,7 +44,7 @@ export const sourceOf = (graph: Graph, ref: ValueRef, reads: Reads): ValueRef =>
 };
 
 /**
- * Find the forward values that the backward pass needs to compute `outputs`: without duplicates, and without values
+ * Finds the forward values that the backward pass needs to compute `outputs`: without duplicates, and without values
  * that are rearrangements of other kept values. Transposed weights, broadcast means and constants are recomputed.
  * Results of arithmetic are kept.
  *
@@ -56,7 +56,7 @@ export const keptValues = (
   given: ReadonlySet<string>,
   reads: Reads,
 ): Kept => {
-  /** Keys of the values found so far that only the forward pass computes. */
+  /** Keys of the needed values found so far. Only the forward pass computes these values. */
   let needed = new Set<string>();
   const isRecomputed = (ref: ValueRef): boolean => {
     const node = graph.nodes[ref.node]!;

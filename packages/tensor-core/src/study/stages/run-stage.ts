@@ -28,7 +28,7 @@ const requireCount = (caller: string, what: string, given: readonly unknown[], w
 };
 
 /**
- * Apply the forward pass of a stage, inside a traced function.
+ * Applies the forward pass of a stage, inside a traced function.
  *
  * @throws ArgumentError for a wrong number of tensors, or wrong specs.
  */
@@ -44,7 +44,7 @@ export const stageForward = (stage: Stage, { params, args, incoming }: StageInpu
 };
 
 /**
- * Apply the backward pass of a stage, inside a traced function. Call once for each call of `stageForward`.
+ * Applies the backward pass of a stage, inside a traced function. Call once for each call of `stageForward`.
  *
  * @param kept The `kept` values that `stageForward` returned.
  * @param cotangents Cotangents of the outgoing values with `hasCotangent`. For the last stage, the weight of the loss,

@@ -19,7 +19,7 @@ export interface GraphSlice {
 }
 
 /**
- * Find the nodes needed to compute outputs from given values. @param isGiven Returns whether the value with a
+ * Finds the nodes needed to compute outputs from given values. @param isGiven Returns whether the value with a
  * `valueKey` is given.
  */
 export const nodesWithin = (
@@ -38,7 +38,7 @@ export const nodesWithin = (
   return needed;
 };
 
-/** Extract the nodes between given values and outputs as a new graph. Cost: O(nodes + edges). */
+/** Extracts the nodes between given values and outputs as a new graph. Cost: O(nodes + edges). */
 export const sliceGraph = (graph: Graph, { given, outputs, effects = [] }: GraphSlice): Graph => {
   const builder = new GraphBuilder();
   const keys = new Set<string>();

@@ -10,20 +10,20 @@ import type { CutStep, CutValue, Stage } from "./stage.ts";
 export interface RankStage {
   readonly stage: Stage;
   /**
-   * Receive the incoming values from the previous rank, run the forward pass, and send the outgoing values to the next
-   * rank. For the last stage, `outgoing` is the loss.
+   * Receives the incoming values from the previous rank, runs the forward pass, and sends the outgoing values to the
+   * next rank. For the last stage, `outgoing` is the loss.
    */
   forward(params: readonly Tensor[], args: readonly Tensor[]): StageForward;
   /**
-   * Receive cotangents from the next rank, run the backward pass, and send cotangents to the previous rank. All ranks
-   * must process micro-batches in the same order.
+   * Receives cotangents from the next rank, runs the backward pass, and sends cotangents to the previous rank. All
+   * ranks must process micro-batches in the same order.
    *
    * @param weight Weight of the loss; used only in the last stage. Default: 1.
    * @returns This stage's contribution to the gradients of `stage.params`, see `sumShared`.
    */
   backward(forward: StageForward, weight?: Tensor): readonly Tensor[];
   /**
-   * Sum the gradients of shared parameters over stages, with bitwise identical results on all ranks that have the
+   * Sums the gradients of shared parameters over stages, with bitwise identical results on all ranks that have the
    * parameter. Call once per step, after the last micro-batch. Cost: for each shared gradient, one message to each
    * other rank that has the parameter.
    */
@@ -31,9 +31,9 @@ export interface RankStage {
 }
 
 /**
- * Create the stage of the traced rank. Rank s along `axis` runs stage s. The rank receives from rank s − 1 and sends to
- * rank s + 1 in the forward pass, and the reverse in the backward pass. Use in a function that is traced separately per
- * rank (`meshCoordinate`): the graphs of ranks differ, and exchange messages. For each micro-batch, call `forward`,
+ * Creates the stage of the traced rank. Rank s along `axis` runs stage s. The rank receives from rank s − 1 and sends
+ * to rank s + 1 in the forward pass, and the reverse in the backward pass. Use in a function that is traced separately
+ * per rank (`meshCoordinate`): the graphs of ranks differ, and exchange messages. For each micro-batch, call `forward`,
  * then `backward`. Calls for different micro-batches may be interleaved in any order that is equal on all ranks.
  *
  * @throws ArgumentError if the number of ranks along the axis differs from the number of stages.
