@@ -1,5 +1,8 @@
 // This file is both AssemblyScript and TypeScript, like blocks.ts: attention splits its work into tiles of this size,
 // and the host computes the scratch memory from the size.
 
-/** Number of queries and of keys per tile. The square of scores (16 KiB) stays in the L1 cache while it is used. */
+/**
+ * Attention: number of queries, and number of keys, per tile. The scores of a tile (16 KiB) stay in the L1 cache while
+ * they are used.
+ */
 export const ATTENTION_TILE = 64;

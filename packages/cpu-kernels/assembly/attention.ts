@@ -105,9 +105,11 @@ function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
 /**
  * Computes out = softmax(scale · q kᵀ) v and the logsumexp of the scores. `q` and `out` have shape [batch, heads,
  * queries, width]. `group` consecutive heads share keys and values of shape [capacity, width]. `limits` is the address
- * of the key lengths for all batch entries, followed by the positions of their first queries; 0 means no limits. A line
- * is one head of one batch entry: computes lines `first` … `last` − 1. Scratch (size computed in
- * `src/ops/attention.ts`): head, scores, two packed operands, a maximum per query of the tile.
+ * of the key lengths for all batch entries, followed by the positions of their first queries; 0 means no limits.
+ *
+ * Lines are the heads of all batch entries, batch · heads in total. A call computes lines `first` … `last` − 1. Scratch
+ * (size computed in `src/ops/attention.ts`): scratch head of the matrix product, scores, two packed operands, a maximum
+ * per query of the tile.
  */
 export function attention(
   out: usize, logSums: usize, q: usize, k: usize, v: usize, limits: usize,
@@ -221,9 +223,9 @@ export function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: 
 }
 
 /**
- * Computes the gradients of `attention`. The weights of each tile are recomputed from the logsumexp. Scratch (size
- * computed in `src/ops/attention-backward.ts`): head, weights and their gradients, five packed operands, δ of all
- * queries. Computes lines `first` … `last` − 1, which are complete groups.
+ * Computes the gradients of `attention`, for lines `first` … `last` − 1, which must be complete groups. The weights of
+ * each tile are recomputed from the logsumexp. Scratch (size computed in `src/ops/attention-backward.ts`): scratch head
+ * of the matrix product, weights and their gradients, five packed operands, δ of all queries.
  */
 export function attentionBackward(
   dq: usize, dk: usize, dv: usize, q: usize, k: usize, v: usize, out: usize, logSums: usize, g: usize, limits: usize,

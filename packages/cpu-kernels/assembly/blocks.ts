@@ -66,8 +66,8 @@ export const NORM_BLOCK_ROWS = 64;
  */
 export const WINOGRAD_POINTS = 36;
 /**
- * Winograd: bytes of padding between the values at consecutive points. Without padding, distances can be powers of two,
- * at which all values share cache sets.
+ * Winograd: bytes of padding between the values at consecutive points. Without padding, the stride between points can
+ * be a power of two, so that the values at all points share cache sets.
  */
 export const WINOGRAD_SPACING = 64;
 /**

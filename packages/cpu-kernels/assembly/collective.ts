@@ -73,8 +73,8 @@ function exchange<T>(operation: i32, a: usize, b: usize, count: i32): void {
 }
 
 /**
- * Applies an operation to 16-bit floats, given by their bits in the low half of each lane: decodes both operands,
- * applies the operation, rounds the result, and encodes it.
+ * Applies the reduction operation of a collective to f16 numbers, given by their bits in the low half of each lane:
+ * decodes both operands, applies the operation, rounds the result, and encodes it.
  */
 // @ts-ignore: decorator
 @inline

@@ -9,7 +9,7 @@ import { madd } from "./lanes";
  */
 const ENTRY_BYTES: usize = 8;
 
-/** Computes one output pixel: Σ x · weight over the taps of `list`, for each channel. */
+/** Depthwise convolution: computes one output pixel, Σ x · weight over the taps of `list`, for each channel. */
 function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize): void {
   const end = list + <usize>taps * ENTRY_BYTES;
   let c: usize = 0;

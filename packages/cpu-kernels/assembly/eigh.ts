@@ -19,9 +19,10 @@ const MOST_STEPS: i32 = 30;
 const LANE_BYTES: usize = (<usize>ROTATION_LANES) << 2;
 
 /**
- * Applies the QR steps between `list` and `end` in sequence to a panel, which holds ROTATION_LANES entries of every
- * eigenvector. A step is stored as its first row and its number of rotations, both i32, followed by its rotations. The
- * second row of a rotation is the first row of the next rotation, so it stays in registers.
+ * Rotates a panel, which holds ROTATION_LANES entries of every eigenvector, by the QR steps that are stored from
+ * address `list` to address `end`, in sequence. A step is stored as its first row and its number of rotations, both
+ * i32, followed by its rotations. The second row of a rotation is the first row of the next rotation, so it stays in
+ * registers.
  */
 function rotatePanel(panel: usize, list: usize, end: usize): void {
   while (list < end) {

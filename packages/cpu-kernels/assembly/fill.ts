@@ -21,8 +21,8 @@ export function fill8(output: usize, bits: u32, count: i32): void {
 }
 
 /**
- * Writes the numbers 0 to `size - 1`, each repeated `inner` times, as f32 or as integers. The sequence is written
- * `outer` times.
+ * Writes the numbers 0 to `size - 1`, each repeated `inner` times, as f32 if `float`, otherwise as integers. The
+ * sequence is written `outer` times.
  */
 export function iota(output: usize, outer: i32, size: i32, inner: i32, float: i32): void {
   for (let o = 0; o < outer; o++) {

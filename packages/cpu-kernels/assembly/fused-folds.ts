@@ -22,9 +22,10 @@ function countMasks(masks: usize, n: i32): i32 {
 }
 
 /**
- * Folds a tile of `n` lanes at `x`, which begins with element `first`. If rows of `size` elements fit in a tile of
- * `most` lanes, the tile holds complete rows. Otherwise the tile is a section of one row, and the 8 bytes at `total`
- * carry the f64 sum from one section to the next. `output` is the address of the result of row 0.
+ * Folds the `n` lanes of a tile at address `x`, which begins with element `first` of the fold's input. If a row of
+ * `size` elements fits in a tile (at most `most` lanes), the tile holds complete rows. Otherwise the tile is a section
+ * of one row, and the 8 bytes at `total` carry the f64 sum from one section to the next. `output` is the address of the
+ * result of row 0.
  */
 export function foldLanes(fold: i32, x: usize, n: i32, first: i32, size: i32, most: i32, output: usize, total: usize): void {
   const row = <usize>(first / size);

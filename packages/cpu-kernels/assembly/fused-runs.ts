@@ -111,7 +111,7 @@ function castSixteen(source: usize): v128 {
   return i8x16.narrow_i16x8_u(a, b);
 }
 
-/** Narrows sixteen lanes to sixteen bytes. Numbers from 0 to 255 stay numbers, masks stay masks. */
+/** Narrows sixteen lanes to sixteen bytes: numbers from 0 to 255, or masks for bools. */
 // @ts-ignore: decorator
 @inline
 function narrowSixteen(kind: i32, source: usize): v128 {

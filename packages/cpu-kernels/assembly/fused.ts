@@ -7,7 +7,7 @@ import { loadRun, storeRun, widthOf } from "./fused-runs";
 import { runTile } from "./fused-tiles";
 import { partBegin } from "./parts";
 
-/** Index of the word with the size of the first outer dimension in a program. */
+/** Index of the first size of an outer dimension among the words of a program. */
 const OUTER_SIZES: i32 = 12;
 
 // @ts-ignore: decorator
@@ -22,7 +22,7 @@ function alignUp16(address: usize): usize {
   return (address + 15) & ~15;
 }
 
-/** Writes four words. The host passes operand addresses with this function. */
+/** Writes four words from address `at` on. The host uses this function to pass the addresses of operands. */
 export function setWords(at: usize, a: i32, b: i32, c: i32, d: i32): void {
   store<i32>(at, a);
   store<i32>(at, b, 4);
@@ -127,7 +127,10 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
   }
 }
 
-/** Directs the result of each micro-operation that has a slot to this slot. A slot is scratch memory for one tile. */
+/**
+ * Sets the destination of each micro-operation's result to the slot of the micro-operation. A slot is scratch memory
+ * for one tile. Micro-operations without a slot are skipped.
+ */
 function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void {
   for (let at = code; at < end; at += 24) {
     const slot = load<i32>(at, 20);
@@ -136,8 +139,8 @@ function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void
 }
 
 /**
- * Directs the result of each micro-operation that has a slot to the cell of its register instead. A cell is 16 bytes of
- * scratch memory.
+ * Like `bindSlots`, but sets the destination to the cell of the result's register. A cell is 16 bytes of scratch
+ * memory.
  */
 function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void {
   for (let at = code; at < end; at += 24) {
@@ -147,8 +150,8 @@ function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void
 }
 
 /**
- * Copies the last `n` results in a tile of each micro-operation that has a slot from its cell to the slot. Copies in
- * program order, so that a slot receives its latest result last.
+ * Copies the first `n` lanes in the cell of each micro-operation that has a slot to the slot. Copies in program order,
+ * so that a slot receives its latest result last.
  */
 function moveToSlots(code: usize, end: usize, cells: usize, slots: usize, n: i32): void {
   for (let at = code; at < end; at += 24) {

@@ -7,8 +7,8 @@ import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
 import { combineRows, dotRows } from "./vector-product";
 
 /**
- * Computes one product with fixed roles of the operands: rows of `a` are read by address, columns of `b` from packed
- * panels. y[i][j] is at y + i · stride + 4 j, or at y + j · stride + 4 i if `swapped`.
+ * Computes one matrix product with fixed roles of the operands: rows of `a` are read by address, columns of `b` from
+ * packed panels. y[i][j] is at y + i · stride + 4 j, or at y + j · stride + 4 i if `swapped`.
  */
 export function product(
   a: usize,

@@ -3,7 +3,7 @@
 /** Smallest normal f32. Numbers of smaller magnitude are treated as 0. */
 const SMALLEST: f32 = reinterpret<f32>(0x00800000);
 const GREATEST_SUBNORMAL: f32 = reinterpret<f32>(0x007fffff);
-/** Exclusive upper bound of the range's width, 2^126. Nothing is counted in a wider range. */
+/** Histogram: exclusive upper bound of the width of the range, 2^126. In a wider range, no values are counted. */
 const WIDEST: f32 = reinterpret<f32>(0x7e800000);
 /**
  * Minimum bin width for the vector code, 2^-96. With bins of this width, flushing numbers below `SMALLEST` to 0 moves

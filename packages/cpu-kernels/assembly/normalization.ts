@@ -126,7 +126,7 @@ export function rmsNorm(y: usize, rstds: usize, x: usize, gamma: usize, rows: i3
   }
 }
 
-/** Adds `partial` to `total` and sets `partial` to zero. */
+/** Adds the sums in `partial` to `total`, element by element, and sets `partial` to zero. */
 // @ts-ignore: decorator
 @inline
 function flush(total: usize, partial: usize, bytes: usize): void {

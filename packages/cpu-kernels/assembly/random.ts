@@ -3,8 +3,8 @@
 import { addI, orB, shlI, shrU, splatBits, xorB } from "./vectors";
 
 /**
- * Returns the new y of one of the twenty rounds: y, rotated left by `by` bits, XOR x. The new x must already be
- * computed.
+ * Returns the new y of one of the twenty Threefry rounds: y, rotated left by `by` bits, XOR x. The caller has already
+ * computed the new x.
  */
 // @ts-ignore: decorator
 @inline

@@ -56,7 +56,7 @@ function fastExtreme(fold: i32, x: usize, n: i32): f32 {
   return result == 0 ? f32.NaN : result;
 }
 
-/** Folds `n` consecutive elements to one number, starting from `empty`. */
+/** Folds `n` consecutive elements to one number. `empty` is the initial value, and the result if `n` is 0. */
 // @ts-ignore: decorator
 @inline
 function foldRow(fold: i32, empty: f32, x: usize, n: i32): f32 {
@@ -197,7 +197,7 @@ function extremeBytes(greatest: i32, a: v128, b: v128): v128 {
   return greatest ? i8x16.max_u(a, b) : i8x16.min_u(a, b);
 }
 
-/** Folds `n` consecutive bytes to one byte, starting from `empty`. */
+/** Folds `n` consecutive bytes to one byte. `empty` is the initial value, and the result if `n` is 0. */
 function foldByteRow(greatest: i32, empty: i32, x: usize, n: i32): i32 {
   let result = empty;
   let i = 0;

@@ -139,7 +139,7 @@ function dotOfLongRows(a: usize, b: usize, bytes: usize): f32 {
   return <f32>total;
 }
 
-/** Computes `y · (g − Σ g·y)` per row. */
+/** Computes the softmax gradient `y · (g − Σ g·y)` per row. `y` is the softmax. */
 export function softmaxBackward(output: usize, y: usize, g: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
@@ -155,7 +155,7 @@ export function softmaxBackward(output: usize, y: usize, g: usize, rows: i32, wi
   }
 }
 
-/** Computes `g − exp(y) · Σ g` per row. */
+/** Computes the log-softmax gradient `g − exp(y) · Σ g` per row. `y` is the log-softmax. */
 export function logSoftmaxBackward(output: usize, y: usize, g: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
@@ -189,7 +189,7 @@ export function crossEntropy(losses: usize, maxima: usize, totals: usize, logits
   }
 }
 
-/** Computes `(exp(logits − maximum) / total − onehot(label)) · g` per row. */
+/** Computes the cross-entropy gradient `(exp(logits − maximum) / total − onehot(label)) · g` per row. */
 export function crossEntropyBackward(
   output: usize, logits: usize, labels: usize, maxima: usize, totals: usize, g: usize, rows: i32, width: i32,
 ): void {

@@ -297,7 +297,7 @@ export function truncU<T>(a: T): T {
   else return reinterpret<f32>(truncateU(a));
 }
 
-/** Rounds towards zero. The number must be in the range of i32. */
+/** Converts a float to an i32, rounded towards zero. The float must be in the range of i32. */
 // @ts-ignore: decorator
 @inline
 export function truncSmall<T>(a: T): T {

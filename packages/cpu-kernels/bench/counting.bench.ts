@@ -29,7 +29,7 @@ copy();
 if (target.at(-1) !== values.at(-1)) throw new Error("the copy is not one");
 printMeasurement("copy of 25M f32", await measure(copy), { amount: 8 * count, unit: "B" });
 
-/** Runs a kernel once, checks its results with `check`, then times it. */
+/** Runs a kernel once, passes its results to `check`, then times the kernel. */
 const bench = async (
   name: string,
   bytes: number,

@@ -21,8 +21,8 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Benchmark case of one decomposition. For the check, `product` multiplies the factors; the product must be the input
- * matrix, or the identity if `toOne`.
+ * Benchmark case of a decomposition. To check the factors, the benchmark computes `product` from them. The result must
+ * be the input matrix, or the identity if `toOne`.
  */
 interface Decomposition {
   readonly decompose: (a: Tensor) => readonly Tensor[];

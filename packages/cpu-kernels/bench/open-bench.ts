@@ -6,7 +6,7 @@ import type { WasmExports } from "../src/wasm-exports.ts";
 import { soloTeam, TeamFunctions } from "../src/team/team.ts";
 import { compileWasm, detectBuild, instantiateWasm } from "../src/wasm-build.ts";
 
-/** Kernel under test, bound to its own operands. */
+/** A kernel under test, with inputs and outputs that no other kernel uses. */
 export interface BoundKernel {
   readonly call: () => void;
   readonly inputs: readonly Float32Array[];

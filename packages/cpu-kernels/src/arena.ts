@@ -37,8 +37,8 @@ export class Arena {
   private free: Block[] = [];
   private readonly used = new Map<number, number>();
   /**
-   * Describes the current owners of memory, for the message of a failed allocation. Default: number and bytes of
-   * blocks, without owners.
+   * Returns a description of the current owners of memory, for the error message of a failed allocation. Default:
+   * number and bytes of allocated blocks, without owners.
    */
   describeUse: () => string = () => `${this.used.size} blocks hold ${this.inUse} bytes`;
   private reserved = 0;

@@ -3,7 +3,8 @@ import { alongDim } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "./kernel.ts";
 
 /**
- * Number of the element order for each dtype, as in `Order` in `assembly/order.ts`. Absent: the dtype is not supported.
+ * Element order of each dtype, as a value of `Order` in `assembly/order.ts`. Absent: `argmax` and `argmin` do not
+ * support the dtype.
  */
 const orders: { readonly [dtype in DType]?: number } = { f32: 0, i32: 1, u32: 2, u8: 3, bool: 3 };
 

@@ -14,8 +14,8 @@ export const attentionArguments = ({ inputs, params }: KernelNode<OperatorParams
 };
 
 /**
- * Returns the scratch bytes of one thread for `squares` score tiles, `panels` packed tiles of positions × width
- * (rounded up to complete panels), and `words` additional words.
+ * Returns the scratch bytes that one thread needs for attention: `squares` score tiles, `panels` packed tiles of
+ * positions × width (rounded up to complete panels), and `words` additional words.
  */
 export const attentionScratch = (
   { inputs }: KernelNode,

@@ -53,7 +53,10 @@ export const contractionOps = [
 /** Name of an operator that a BLAS can compute as matrix products. */
 export type ContractionOp = (typeof contractionOps)[number];
 
-/** Matrix product work of a node, described by the sizes in the tables of measured shapes. */
+/**
+ * The matrix product, attention or convolution that a node computes, described by its operator, variant and sizes. Key
+ * for lookups in the tables of measured shapes.
+ */
 export interface Contraction {
   readonly op: ContractionOp;
   /**

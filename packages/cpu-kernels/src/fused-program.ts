@@ -33,8 +33,8 @@ const foldNumbers: { readonly [op in FusedFold["op"]]: number } = {
   "pack-bits": Fold.Bits,
 };
 /**
- * Codes of folds that include the preceding micro-operation: folds over the magnitudes of floats, and counts of true
- * masks.
+ * Fold codes that replace a fold and the micro-operation before it: sums or maxima of float magnitudes, and counts of
+ * true masks.
  */
 const joinedFolds: { readonly [fold in FusedFold["op"]]?: { readonly [op in Opcode]?: number } } = {
   sum: { abs: Fold.SumMagnitudes, boolToFloat: Fold.Count },
@@ -267,7 +267,7 @@ const isDense = (node: KernelNode<FusedParams>, input: number): boolean => {
 interface Walk {
   readonly outerSizes: readonly number[];
   readonly inner: number;
-  /** Whether each input is read in place, without a copy to the tile. */
+  /** Whether each input is read directly from memory, without a copy to the scratch memory of a tile. */
   readonly direct: readonly boolean[];
   /** Whether each input has one value per row. */
   readonly single: readonly boolean[];

@@ -20,7 +20,7 @@ export interface RowKernelRule<Op extends OperatorName> {
    */
   readonly name: string;
   readonly numbers?: (node: KernelNode<OperatorParams[Op]>) => readonly number[];
-  /** Indices of inputs that all rows share, such as a gain. All other inputs have data for each row. Default: none. */
+  /** Indices of inputs that all rows share, such as gamma. All other inputs have data for each row. Default: none. */
   readonly shared?: readonly number[];
 }
 

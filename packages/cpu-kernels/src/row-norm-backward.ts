@@ -7,9 +7,9 @@ const elementNanoseconds = 0.8;
 
 /**
  * Creates the kernel of the gradient of layer norm or RMS norm. Threads share blocks of rows. For each block, a thread
- * stores sums for gain and shift, which are then added in the order of the blocks.
+ * stores sums for gamma and beta, which are then added in the order of the blocks.
  *
- * @param totals Number of parameters with a gradient: 1 for gain, 2 for gain and shift.
+ * @param totals Number of parameters with a gradient: 1 for gamma, 2 for gamma and beta.
  */
 export const rowNormBackwardKernel = (
   op: "layer-norm-backward" | "rms-norm-backward",

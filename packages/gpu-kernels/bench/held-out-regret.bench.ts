@@ -10,7 +10,8 @@ import {
 } from "../src/autotune/matmul-model.ts";
 
 /**
- * A saved matmul measurement, and the variant that the selection rule for unmeasured devices chooses for its product.
+ * Saved times of the matmul variants for one product, and the variant that the selection rule for devices without
+ * measurements chooses for this product.
  */
 type Saved = MatmulMeasurement & { readonly rule: string };
 

@@ -8,7 +8,8 @@ import { openNodeGpu } from "../src/node.ts";
 import { measureRoofline } from "../src/roofline.ts";
 
 /**
- * Benchmark case of a GPU kernel: a traced function, and the work of its kernels. Its results are printed as one row.
+ * Benchmark case of a GPU kernel: a traced function, its inputs, and the flops and bytes of one call. The benchmark
+ * prints one row per case.
  */
 export interface KernelRow {
   readonly name: string;
@@ -25,9 +26,9 @@ export interface KernelRow {
 const samples = 11;
 
 /**
- * Checks each row against the CPU backend, times it with device timestamps (sum over its kernels), and prints its rate,
- * also as a fraction of the speed of simple kernels on the device. The fraction refers to the ceiling for flops or for
- * bytes, whichever is closer to the row's rate.
+ * Benchmarks each case: checks its results against the CPU backend, and times its kernels with device timestamps.
+ * Prints the flops and bytes per second, and the larger of these rates' fractions of the device's maximum rate, which
+ * is measured with simple kernels.
  */
 export const benchKernels = async (title: string, rows: readonly KernelRow[]): Promise<void> => {
   const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });

@@ -1,7 +1,7 @@
 import { DeviceMemoryError } from "./errors.ts";
 import type { WebGpuDevice } from "./device.ts";
 
-/** Kind of buffer; determines the buffer's usage flags. */
+/** Purpose of a buffer. Determines the buffer's usage flags. */
 type BufferKind = "storage" | "staging" | "uniform";
 
 export interface BufferRequest {
@@ -28,8 +28,8 @@ const usages: { readonly [kind in BufferKind]: number } = {
 interface IdleBuffers {
   readonly buffers: GPUBuffer[];
   /**
-   * Minimum length of `buffers` since the last check for unused buffers. This number of buffers was not needed since
-   * then.
+   * Minimum length of `buffers` since the last check for unused buffers, that is, the number of buffers that no run has
+   * needed since then.
    */
   minIdle: number;
 }

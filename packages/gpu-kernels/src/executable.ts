@@ -58,12 +58,14 @@ export interface ExecutableParts {
   readonly spanSink?: SpanSink | undefined;
 }
 
-/** A dispatch with all data that does not change between runs. */
+/** A dispatch with its pipeline, uniform offsets and cached bind groups, which are kept between runs. */
 interface BoundDispatch {
   readonly step: DispatchStep;
   readonly pipeline: Pipeline;
   compiled?: GPUComputePipeline;
-  /** Offsets in the uniform buffer, bytes: the offset of the sizes, and one offset per slice. */
+  /**
+   * Byte offset of the uniform `sizes` in the uniform buffer. `sliceOffsets` holds the offset of each slice's uniform.
+   */
   readonly sizesOffset: number;
   readonly sliceOffsets: readonly number[];
   /** Indices of the regions whose buffers change between runs. */

@@ -19,7 +19,7 @@ import { resolveBindings, type PlacedVariable, type BufferRange } from "./resolv
 import { gridGroups, gridOf, shaderModule } from "./shader.ts";
 import type { BindingKind } from "./pipeline-cache.ts";
 
-/** A pass as one or more dispatches of one pipeline, one dispatch per slice. */
+/** A lowered pass: one pipeline, and one dispatch per slice. */
 export interface DispatchStep {
   readonly kind: "dispatch";
   readonly node: Node;
@@ -37,7 +37,10 @@ export interface DispatchStep {
 
 export interface Slice {
   readonly grid: readonly [number, number, number];
-  /** Words of the uniform `slice`. Absent: the pass has a single slice. */
+  /**
+   * Words of the uniform `slice`: the first workgroup of the slice, and the number of workgroups. Absent: the pass has
+   * a single slice.
+   */
   readonly words?: readonly [first: number, groups: number];
 }
 
@@ -54,8 +57,8 @@ export type LoweredStep =
   | { readonly kind: "position"; readonly node: Node; readonly output: BufferRange };
 
 /**
- * A graph as flat steps over numbered memory regions. Order of the regions: slabs, scratch, constants, copies, the
- * region for empty operands, inputs, outputs.
+ * A graph lowered to a flat list of steps over numbered memory regions. Order of the regions: slabs of the memory plan,
+ * scratch, constants, copies, the region for empty operands, inputs, outputs.
  */
 export interface Lowered {
   readonly steps: readonly LoweredStep[];
@@ -116,7 +119,8 @@ const workOf = (graph: Graph, node: Node): number => {
 };
 
 /**
- * Returns, for each input, whether it already has its final position in output 0, so that the kernel need not copy it.
+ * Returns, for each input of a node, whether its data is already at its final position in output 0, so that the kernel
+ * need not copy the input.
  */
 const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly boolean[] => {
   const output = plan.places.get(valueKey({ node: node.id, output: 0 }))!;
@@ -253,7 +257,7 @@ export const lower = (
   return { steps, slabBytes: plan.slabBytes, scratchBytes, copyBytes, constants, constantBytes };
 };
 
-/** Byte offsets of a node's scratch blocks and constant blocks in their memory regions. */
+/** Byte offsets of a node's scratch blocks and constant blocks in the scratch region and the constants region. */
 interface Blocks {
   readonly scratch: number[];
   readonly constants: number[];

@@ -7,7 +7,7 @@ export class Recorder {
   private readonly timer: StepTimer | undefined;
   private encoder: GPUCommandEncoder | undefined;
   private pass: GPUComputePassEncoder | undefined;
-  /** `owner` of the open compute pass. Used only with a timer. */
+  /** Owner of the commands in the open compute pass. Used only with a timer. */
   private timed: unknown;
 
   constructor(device: WebGpuDevice, timer?: StepTimer) {
@@ -50,7 +50,7 @@ export class Recorder {
     this.encoder = undefined;
   }
 
-  /** Records the resolution of the timer's queries after all recorded commands. */
+  /** Records a command that resolves the timer's queries after all recorded commands, and submits all commands. */
   resolve(): void {
     this.endPass();
     this.timer?.resolve(this.open());

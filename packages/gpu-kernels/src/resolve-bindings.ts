@@ -2,7 +2,7 @@ import { InvariantError } from "@skein/tensor-core";
 import type { Binding } from "./kernel.ts";
 import type { ShaderVariable } from "./shader.ts";
 
-/** A range of one buffer. `region` is the buffer's index in the executable. */
+/** A range of one buffer. `region` is the index of the buffer's memory region in the executable. */
 export interface BufferRange {
   readonly region: number;
   readonly offset: number;
@@ -19,7 +19,10 @@ export interface PlacedVariable extends ShaderVariable {
   readonly at: BufferRange;
 }
 
-/** Variables and copies that replace the bindings of a pass, as WebGPU requires. */
+/**
+ * Result of `resolveBindings`: the variables that replace the bindings of a pass, and the copies to make before the
+ * pass.
+ */
 export interface ResolvedBindings {
   readonly variables: readonly PlacedVariable[];
   readonly renamed: ReadonlyMap<string, string>;

@@ -12,8 +12,8 @@ export interface ShaderParts {
   readonly pass: Pass;
   readonly variables: readonly ShaderVariable[];
   /**
-   * Map from each binding without its own variable to the variable that it shares: with y → x, `y` is read and written
-   * as `x`.
+   * Renamed variables, from the name in the pass to the name in the shader. Bindings of the same memory share one
+   * variable: with y → x, the WGSL of `y` reads and writes `x`.
    */
   readonly renamed: ReadonlyMap<string, string>;
   /** Whether the grid has more workgroups than the pass needs, so that the shader must skip the excess workgroups. */

@@ -1,15 +1,15 @@
 import type { WebGpuDevice } from "./device.ts";
 
-/** Time range in which the commands of an owner ran, in seconds on the host's clock. */
+/** Time range in which the commands of one owner, such as a graph node, ran, in seconds on the host's clock. */
 export interface TimedRange {
   readonly owner: number;
   readonly begin: number;
   readonly end: number;
 }
 
-/** Range of the timed passes in one submission. */
+/** The timed compute passes of one submission, and the host time of the submission. */
 interface Submission {
-  /** Index of the first timed pass, and index after the last timed pass. */
+  /** Index of the first timed pass. `end` is the index after the last timed pass. */
   readonly first: number;
   readonly end: number;
   readonly seconds: number;

@@ -62,8 +62,8 @@ export interface WebGpuBackend extends Backend {
 }
 
 /**
- * Rule for results that share memory with an operand: in addition to the standard rule, both must have the same dtype,
- * because a shared binding has one WGSL type.
+ * Rule that decides whether a result may share memory with an operand. In addition to the standard rule, both must have
+ * the same dtype, because a shared binding has one WGSL type.
  */
 const inPlaceRule: InPlaceRule = (node, input, output) =>
   standardInPlaceRule(node, input, output) && node.inputs[input]!.dtype === node.outputs[output]!.dtype;

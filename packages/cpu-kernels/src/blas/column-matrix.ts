@@ -32,7 +32,7 @@ export const columnBytes = (s: ConvolutionSizes): number =>
 export const isEmpty = (s: ConvolutionSizes): boolean => productOf(s).depth * productOf(s).pixels * s.outChannels === 0;
 
 /**
- * Returns the arguments of `patches` and `addPatches` that follow both addresses: the sizes of the image and of the
+ * Returns the arguments of `patches` and `addPatches` after the two addresses: the sizes of the image and of the
  * convolution.
  */
 export const patchArguments = (s: ConvolutionSizes): number[] => [

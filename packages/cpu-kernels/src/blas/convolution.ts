@@ -56,7 +56,10 @@ const forward: BindConvolution = (s, team, slices) => {
     });
 };
 
-/** Wraps a bind function: if the sums have no terms, the results are zeros. */
+/**
+ * Wraps the bind function of a convolution. If the sums of the convolution have no terms, the wrapper fills the results
+ * with zeros.
+ */
 const bindAny =
   (bind: BindConvolution, values: number): BindConvolution =>
   (s, team, slices) => {

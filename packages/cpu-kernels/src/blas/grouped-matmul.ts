@@ -91,7 +91,10 @@ export const blasGroupedMatmul: BlasRow<OperatorParams["grouped-matmul"]> = {
   }),
 };
 
-/** Computes one product over the rows of each group. The result of a group without rows is zero. */
+/**
+ * Computes one matrix product per group, whose sums run over the rows of the group. The result of a group without rows
+ * is zero.
+ */
 export const blasGroupedMatmulBackwardWeight: BlasRow<OperatorParams["grouped-matmul-backward-weight"]> = {
   contraction: ({ inputs: [x, g], outputs: [dw] }) =>
     contractionOf(productVariant(true, false), [x!.shape[1]!, g!.shape[1]!, x!.shape[0]! / dw!.shape[0]!]),

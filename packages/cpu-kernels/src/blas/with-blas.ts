@@ -10,8 +10,8 @@ import { blasMatmul } from "./matmul.ts";
 import { RowSlices } from "./row-slices.ts";
 
 /**
- * Casts an operator's `BlasRow` to a `BlasRow` for any operator. The cast is safe, because each row is only used for
- * nodes of its operator.
+ * Casts a table row for one operator to a `BlasRow` for any operator. The cast is safe, because each row is only used
+ * for nodes of its operator.
  */
 const asRow = (row: unknown): BlasRow => row as BlasRow;
 

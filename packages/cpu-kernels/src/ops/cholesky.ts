@@ -6,7 +6,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 
 const sizeOf = (node: KernelNode): number => node.inputs[0]!.shape.at(-1)!;
 
-/** Computes a blocked factorization; see `assembly/decomposition.ts`. */
+/** Computes Cholesky factors block by block; see `assembly/decomposition.ts`. */
 export const choleskyKernel: Kernel = kernelOf({
   op: "cholesky",
   // Scratch memory: negated rows of a block, the block's transpose, and a product.

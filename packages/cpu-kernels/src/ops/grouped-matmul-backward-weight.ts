@@ -8,7 +8,10 @@ import { integersAt } from "../run-time-integers.ts";
 const scratchOf = ({ inputs: [x, g] }: KernelNode): number =>
   alignUp(productScratchBytes(x!.shape[1]!, g!.shape[1]!, x!.shape[0]!));
 
-/** Computes one product over the rows of each group. The result of a group without rows is zero. */
+/**
+ * Computes one matrix product per group, whose sums run over the rows of the group. The result of a group without rows
+ * is zero.
+ */
 export const groupedMatmulBackwardWeightKernel: Kernel = kernelOf({
   op: "grouped-matmul-backward-weight",
   scratchBytes: (node, threads) => threads * scratchOf(node),

@@ -4,8 +4,8 @@ import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "
 import { type Kernel, kernelOf } from "../kernel.ts";
 
 /**
- * Returns the scratch bytes: the maximum of the bytes for a sorted list, and the bytes for a histogram with pairs of
- * value and position. The pairs are the candidates of a filtered row, or the items of the sort.
+ * Returns the scratch bytes of top-k: enough for the sorted list of small k, and for radix selection, which needs a
+ * histogram and pairs of value and position. The pairs are the candidates of a filtered row, or the items of the sort.
  */
 const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>): number => {
   const n = inputs[0]!.shape.at(-1)!;
@@ -15,7 +15,7 @@ const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>)
   return Math.max(8 * LIST, 4 * BINS + 8 * Math.max(candidates, k));
 };
 
-/** Number of each element order, as in `Order` in `assembly/order.ts`. */
+/** Element orders of top-k, as values of `Order` in `assembly/order.ts`. */
 const orders = { value: 0, signed: 1, unsigned: 2, magnitude: 4 } as const;
 
 export const topKKernel: Kernel = kernelOf({

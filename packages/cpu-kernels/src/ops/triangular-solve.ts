@@ -3,7 +3,7 @@ import { TRIANGLE_BLOCK } from "../../assembly/decomposition-blocks.ts";
 import { productScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 
-/** Computes a blocked substitution; see `assembly/decomposition.ts`. */
+/** Solves triangular systems block by block; see `assembly/decomposition.ts`. */
 export const triangularSolveKernel: Kernel = kernelOf({
   op: "triangular-solve",
   // Scratch memory: negated rows of a block, and a product.

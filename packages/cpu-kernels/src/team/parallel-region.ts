@@ -4,9 +4,9 @@ import type { Call, TeamFunctions } from "./team.ts";
 /**
  * Indices of the words that all threads of a team share.
  *
- * `claim` is the number of the region × 256 + the number of unclaimed parts. A thread claims a part by decrementing
- * `claim`; the number of unclaimed parts before the decrement is the index of the claimed part. A late thread cannot
- * claim a part of another region, because `claim` also contains the number of the region.
+ * `claim` is the sequence number of the region × 256 + the number of unclaimed parts. A thread claims a part by
+ * decrementing `claim`; the number of unclaimed parts before the decrement is the index of the claimed part. A late
+ * thread cannot claim a part of another region, because `claim` also contains the sequence number of the region.
  */
 const word = {
   claim: 0,
@@ -178,7 +178,7 @@ export class ParallelRegion {
 }
 
 export interface WaitRule {
-  /** Number of polls before the waiting thread sleeps. */
+  /** Number of polls before the thread that waits for helpers sleeps. */
   readonly spins: number;
   readonly canBlock: boolean;
   readonly milliseconds: number;
@@ -188,7 +188,7 @@ export interface WaitRule {
 export class RegionRecord {
   private numbers = new Float64Array(1024);
   private length = 0;
-  /** Index of the number that counts the calls of the current part. */
+  /** Index in `numbers` of the call count of the current part. */
   private head = 0;
 
   begin(parts: number): void {

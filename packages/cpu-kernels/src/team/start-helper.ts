@@ -12,7 +12,7 @@ export interface HelperSetup {
   readonly product: ThreadProduct | undefined;
 }
 
-/** A thread that runs parts of kernels. It does not prevent the process from exiting. */
+/** A helper thread, which runs parts of kernels. The thread does not prevent the process from exiting. */
 export interface HelperThread {
   /** Resolves when the thread waits for work. */
   readonly ready: Promise<void>;
@@ -61,7 +61,7 @@ const startInBrowser = (setup: HelperSetup): HelperThread => {
 };
 
 /**
- * Starts a helper.
+ * Starts a helper thread.
  *
  * @throws HostError if threads cannot share memory, that is, in a page that is not cross-origin isolated.
  * ThreadFileError if a bundle for Node does not contain the helper's file.

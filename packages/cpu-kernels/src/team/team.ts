@@ -1,7 +1,10 @@
 import { InvariantError } from "@skein/tensor-core";
 import type { WasmExports } from "../wasm-exports.ts";
 
-/** Calls a team function by its number, immediately, or later in the thread that runs the part. */
+/**
+ * Calls a team function by its number. The call runs immediately, or is recorded and runs later in the thread that runs
+ * the part.
+ */
 export type Call = (fn: number, ...args: number[]) => void;
 
 /**

@@ -19,14 +19,14 @@ export interface ThreadTeamParts {
   readonly start: (setup: Pick<HelperSetup, "shared" | "spins">) => HelperThread;
 }
 
-/** The thread of a rank, and the helper threads that run parts of its kernels. */
+/** A team that consists of the thread of a rank, and helper threads that run parts of its kernels. */
 export class ThreadTeam implements Team {
   readonly threads: number;
   private readonly parts: ThreadTeamParts;
   private readonly region: ParallelRegion;
   private readonly helpers: readonly HelperThread[];
   private readonly record = new RegionRecord();
-  /** Byte address of the record that helpers read. */
+  /** Byte address of the memory in which helpers find the recorded calls of a region. */
   private address = 0;
   private capacity = 0;
   private lost: HelperError | undefined;

@@ -151,8 +151,8 @@ export const rankedChoices = (model: MatmulModel, request: MatmulRequest): reado
 /**
  * Converts a model to the choices for `createWebGpuBackend`.
  *
- * @param facts facts of the device that the model was measured on. A variant is skipped if the device cannot run the
- * variant for a product, or if the variant's order of additions differs from the order used for other row counts of
+ * @param facts Properties of the device that the model was measured on. A variant is skipped if the device cannot run
+ * the variant for a product, or if the variant's order of additions differs from the order used for other row counts of
  * that product.
  */
 export const choicesFrom = (model: MatmulModel, facts: DeviceFacts): KernelChoices => ({

@@ -2,7 +2,7 @@ import { elementCount } from "@skein/tensor-core";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { triangularSolvePlan } from "../kernels/decomposition/triangular-solve.ts";
 
-/** Blocked substitution; see `kernels/decomposition/triangular-solve.ts`. */
+/** Solves triangular systems block by block; see `kernels/decomposition/triangular-solve.ts`. */
 export const triangularSolveKernel: Kernel = kernelOf({
   op: "triangular-solve",
   plan: ({ inputs: [, b], params }, facts) =>

@@ -7,9 +7,9 @@ import { wgsl } from "../../wgsl.ts";
 /** Sizes and options of a node of either attention operator. */
 export interface AttentionNode {
   readonly batch: number;
-  /** Number of lines. A line is one head of one batch entry, and has its own queries. */
+  /** Number of lines. A line is one query head of one batch entry. */
   readonly lines: number;
-  /** Number of consecutive lines that share keys and values. */
+  /** Number of consecutive lines that share keys and values (grouped-query attention). */
   readonly group: number;
   /** Whether an operand contains the number of keys and the first query position of each batch entry. */
   readonly limited: boolean;
@@ -91,13 +91,16 @@ export const words = (name: string, source: BindingSource, access: "read" | "wri
   access,
 });
 
-/** Returns WGSL that declares `key_line`, the first row of k and v for a line of queries. */
+/**
+ * Returns WGSL that declares `key_line`, the index of the first row of k and v for the query head `line`. `line` counts
+ * the query heads of all batch entries.
+ */
 export const keyLine = ({ group }: AttentionNode): string =>
   `let key_line = line${group === 1 ? "" : ` / ${group}u`} * sizes.keys;`;
 
 /**
- * Returns WGSL of `fn seen_by(query: u32, keys: u32, start: i32) -> u32`, which returns the number of the `keys` that a
- * query attends to.
+ * Returns WGSL of `fn seen_by(query: u32, keys: u32, start: i32) -> u32`, which returns the number of keys that a query
+ * attends to. `keys` is the number of keys of the batch entry, and `start` the position of its first query.
  */
 export const seenBy = ({ causal }: AttentionNode): string =>
   causal
@@ -105,20 +108,23 @@ export const seenBy = ({ causal }: AttentionNode): string =>
     : "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return keys; }";
 
 /**
- * WGSL and bindings with which one pass reads the span of each batch entry. A span is the number of keys of the entry,
- * and the position of its first query.
+ * WGSL and bindings that read the span of each batch entry in one pass. A span consists of the number of keys of the
+ * batch entry, and the position of its first query.
  */
 export interface SpanSource {
-  /** Bindings from which the spans are read. Empty if the spans follow from the uniform sizes. */
+  /**
+   * Bindings from which the spans are read. Empty if the node has no limits, because the spans are then equal for all
+   * batch entries.
+   */
   readonly bindings: readonly Binding[];
   /**
    * WGSL declarations outside of functions. If the node has limits, they define `fn span_of(entry: u32) -> vec2<u32>`.
    */
   readonly code: string;
   /**
-   * Returns WGSL that declares `keys: u32` and `start: i32` for the batch entry of a line of queries. With `shared`,
-   * all invocations of a workgroup have the same line, and the values are passed through workgroup memory, which makes
-   * them uniform.
+   * Returns WGSL that declares `keys: u32` and `start: i32`, the span of the batch entry that `line` belongs to. If
+   * `shared`, all invocations of a workgroup have the same line. The values are then passed through workgroup memory,
+   * which makes them uniform.
    */
   readonly define: (line: string, shared: boolean) => string;
 }
@@ -152,8 +158,8 @@ const spans = (node: AttentionNode, code: string, bindings: readonly Binding[]):
 };
 
 /**
- * Reads the spans from the limits, which are input `input`. A start is clamped to −queries … keys, so that sums of
- * positions do not overflow.
+ * Returns WGSL that reads the spans from the limits of the batch entries, which are input `input`. A start is clamped
+ * to −queries … keys, so that sums of positions do not overflow.
  */
 export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
   spans(
@@ -168,8 +174,8 @@ export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
   );
 
 /**
- * Reads the spans from the end of the δ buffer, where `deltaPass` has written them. A gradient pass has no free binding
- * for the limits.
+ * Returns WGSL that reads the spans from the end of the δ buffer, to which `deltaPass` has written the spans. A
+ * gradient pass cannot read the limits directly, because it has no free binding for them.
  */
 export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
   spans(
@@ -184,8 +190,8 @@ export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
   );
 
 /**
- * Returns the binding of δ and WGSL that reads δ. The binding has u32 words if spans, which are integers, follow the
- * deltas.
+ * Returns the binding of δ and WGSL that reads δ. If the node has limits, the spans, which are integers, are stored
+ * after δ, so the elements of the binding are u32.
  */
 export const readDeltas = (
   { limited }: AttentionNode,

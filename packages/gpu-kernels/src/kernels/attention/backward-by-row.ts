@@ -26,7 +26,7 @@ import { deltaPass, gradientPlan } from "./deltas.ts";
 import { floatText, vectorsOf } from "./vectors.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Computes dq. Each invocation owns rows of queries. */
+/** Computes dq, the gradient of the queries. Each invocation owns rows of queries. */
 const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass => {
   const { lines, queries, width, scale } = node;
   const spans = spansBehindDeltas(node);
@@ -90,7 +90,7 @@ const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass =
   };
 };
 
-/** Computes dk and dv. Each invocation owns rows of keys. */
+/** Computes dk and dv, the gradients of the keys and values. Each invocation owns rows of keys. */
 const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => {
   const { group, keys, width, causal, scale } = node;
   const spans = spansBehindDeltas(node);

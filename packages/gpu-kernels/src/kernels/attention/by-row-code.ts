@@ -13,8 +13,8 @@ import { wgsl } from "../../wgsl.ts";
 export const lanes = 8;
 
 /**
- * Returns the texts `text(0)` to `text(count − 1)`. The index is a row of the invocation, or one of the four columns
- * per iteration.
+ * Returns the WGSL fragments `text(0)` to `text(count − 1)`. The index is a row of the invocation, or one of the four
+ * columns per iteration.
  */
 export const each = (count: number, text: (i: number) => string): string[] =>
   Array.from({ length: count }, (_, i) => text(i));
@@ -59,14 +59,14 @@ export const additions = (
   `;
 
 /**
- * Returns the number of rows per invocation: `most`, or 1 if `count` rows would not fill one workgroup with `most` rows
- * per invocation.
+ * Returns the number of rows per invocation: `most`, or 1 if `count` rows are too few for one full workgroup with
+ * `most` rows per invocation.
  */
 export const rowsOfLane = (count: number, most: number): number => (count >= lanes * most ? most : 1);
 
 /**
- * Returns WGSL that declares the line, the first row of the workgroup, and `row0` …, the rows of the invocation. Rows
- * after the end repeat the last row.
+ * Returns WGSL that declares `line` (index of the head, counted over all batch entries), the first row of the
+ * workgroup, and `row0` …, the rows of the invocation. Rows after the end repeat the last row.
  */
 export const declareRows = (
   node: AttentionNode,

@@ -58,7 +58,7 @@ export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
 /**
  * Returns a plan of the backward pass with scratch blocks for δ, and for gradients whose rows share words.
  *
- * @param passes creates the passes from two block indices: the scratch block of δ, and the first scratch block of
+ * @param passes Creates the passes from two block indices: the scratch block of δ, and the first scratch block of
  * gradients whose rows share words (dq, followed by dk and dv).
  */
 export const gradientPlan = (

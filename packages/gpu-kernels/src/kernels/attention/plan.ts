@@ -5,10 +5,10 @@ import { attentionBackwardByRow } from "./backward-by-row.ts";
 import { attentionForwardByRow } from "./forward-by-row.ts";
 import { attentionForward } from "./forward.ts";
 
-/** Returns the plan that computes the result and the logsumexp. */
+/** Returns the plan of attention: the result, and the logsumexp of the scores. */
 export const planAttention = (node: AttentionNode, facts: DeviceFacts): KernelPlan =>
   facts.software ? attentionForwardByRow(node) : attentionForward(node, facts);
 
-/** Returns the plan that computes the gradients of q, k and v. */
+/** Returns the plan of the attention gradients of q, k and v. */
 export const planAttentionBackward = (node: AttentionNode, facts: DeviceFacts): KernelPlan =>
   facts.software ? attentionBackwardByRow(node) : attentionBackward(node, facts);

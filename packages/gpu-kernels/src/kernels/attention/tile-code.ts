@@ -16,7 +16,10 @@ import { wgsl } from "../../wgsl.ts";
 const times = <Text>(count: number, text: (i: number) => Text): Text[] =>
   Array.from({ length: count }, (_, i) => text(i));
 
-/** Returns WGSL that declares the workgroup memory of a tile. `near` lists the names of the arrays for row operands. */
+/**
+ * Returns WGSL that declares the workgroup memory of a tile: the array `far` of the column operand, the weights, and
+ * the arrays of the row operands, whose names are listed in `near`.
+ */
 export const tileMemory = (tile: AttentionTile, near: readonly string[]): string => {
   const nearRows = near.map((name) => `var<workgroup> ${name}: array<vec4<f32>, ${tileRows(tile) * strideOf(tile)}>;`);
   return wgsl`
@@ -40,8 +43,9 @@ const copyLoop = (tile: AttentionTile, count: number, body: string): string => w
 `;
 
 /**
- * Returns WGSL that loads a block of an operand into `near`, starting at row `first` and vector `base`. Rows from `end`
- * on are zeros. All arguments are WGSL. `line` is row 0 of the operand.
+ * Returns WGSL that loads a block of a row operand into the workgroup array `near`, from row `first` and vector `base`
+ * on. Rows from `end` on are zeros. All arguments are WGSL expressions or names. `line` is the index in memory of the
+ * row that `first` and `end` count from.
  */
 export const loadNear = (
   tile: AttentionTile,
@@ -110,8 +114,8 @@ const multiplyChunk = (tile: AttentionTile, target: string, near: string): strin
 };
 
 /**
- * An operand in memory. `operand` names its `vector_` function; `line`, `first` and `end` are WGSL expressions for its
- * row 0, the first row to load, and the end of its rows.
+ * A range of rows in memory. `operand` names the `vector_` function that reads the operand. `line`, `first` and `end`
+ * are WGSL expressions. `first` and `end` bound the range, and are counted from row `line` in memory.
  */
 export interface Rows {
   readonly operand: string;

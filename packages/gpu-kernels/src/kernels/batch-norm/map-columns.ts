@@ -10,12 +10,12 @@ export interface ColumnMap {
   readonly label: string;
   readonly rows: number;
   readonly width: number;
-  /** Source of each f32 array that is read, by variable name. */
+  /** Binding of each f32 input array, by the name of its WGSL variable. */
   readonly reads: { readonly [name: string]: BindingSource };
   readonly write: BindingSource;
-  /** WGSL statements before the loop over rows; may use `column`. */
+  /** WGSL statements that are executed once per column, before the loop over rows. May use `column`. */
   readonly perColumn: string;
-  /** WGSL expression of the value of an element; may use `at` and the declarations of `perColumn`. */
+  /** WGSL expression of an element of the result. May use `at` and the declarations of `perColumn`. */
   readonly value: string;
 }
 

@@ -32,9 +32,9 @@ const tree = (terms: readonly string[]): string =>
     : `(${tree(terms.slice(0, terms.length / 2))} + ${tree(terms.slice(terms.length / 2))})`;
 
 /**
- * Returns a source that reads elements as moments. Several elements are combined in two passes over registers: the
- * first computes the mean relative to the first element, the second the squared deviations. A plain sum of values far
- * from zero would lose precision.
+ * Returns a fold source that reads each element as a `State` of count 1. If several elements are read at once, their
+ * mean and squared deviations are computed in registers in two passes: the first computes the mean relative to the
+ * first element, the second the squared deviations. A plain sum of values far from zero would lose precision.
  */
 export const momentsSource = (source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType("f32", lanes)}>`, source, access: "read" }],
@@ -56,7 +56,10 @@ export const momentsSource = (source: BindingSource): Source => ({
   },
 });
 
-/** Writes the mean and the variance, which is the sum of squared deviations divided by the number of rows. */
+/**
+ * Returns a fold sink that writes the mean and the variance, which is the sum of squared deviations divided by the
+ * number of rows.
+ */
 export const momentsSink = (mean: BindingSource, variance: BindingSource): Sink => ({
   bindings: (lanes) => [
     { name: "y_mean", type: `array<${laneType("f32", lanes)}>`, source: mean, access: "write" },

@@ -37,8 +37,8 @@ const magnitudes: Source = {
 };
 
 /**
- * Sink that converts the largest key to a magnitude by clearing the sign bit. The key of NaN is all ones, which stays a
- * NaN.
+ * Fold sink that converts the largest key to a magnitude by clearing the sign bit. The key of NaN is all ones, which
+ * stays a NaN.
  */
 const greatestSink: Sink = {
   bindings: (lanes) => [

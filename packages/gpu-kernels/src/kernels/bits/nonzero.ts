@@ -15,7 +15,8 @@ const tileVectors = lanes * registers;
 export const nonzeroTile: number = 16 * tileVectors;
 
 /**
- * Selection of elements, as WGSL that finds the selected elements, and WGSL that writes data of each selected element.
+ * A rule that selects elements, with WGSL that finds the selected elements, and WGSL that writes data of each selected
+ * element.
  */
 export interface ElementSelection {
   readonly label: string;

@@ -13,8 +13,8 @@ import { tiledWeightPass } from "./weight-tiled.ts";
 import { pixelsOf, weightLength, weightSizes } from "./weight-wgsl.ts";
 
 /**
- * Tiles to choose from, largest first. With 8 × 8 sums per invocation, 16 vector loads from workgroup memory serve 64
- * products.
+ * Tiles that the tiled convolution kernels choose from, largest first. With 8 × 8 sums per invocation, 16 vector loads
+ * from workgroup memory serve 64 products.
  */
 export const tiles: readonly Tile[] = [
   { rows: 128, columns: 64, inner: 16, rowsEach: 8, columnsEach: 8 },
@@ -57,7 +57,10 @@ export const chooseSplits = (groups: number, length: number, least: number, fact
 
 const storedOf = ({ dtype }: TensorSpec): Stored => (dtype === "f16" ? "f16" : "f32");
 
-/** Returns the plan of a convolution or of its image gradient. `gatherOf` converts a geometry to a gather. */
+/**
+ * Returns the plan of a convolution or of its image gradient. `gatherOf` returns the `Gather` for given sizes of the
+ * convolution.
+ */
 export const gatherPlan = (
   geometry: Geometry,
   gatherOf: (geometry: Geometry) => Gather,

@@ -15,7 +15,7 @@ const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 /**
- * Computes a gather whose groups have one image channel each. Four adjacent columns of the target are computed
+ * Computes a `Gather` whose groups have one image channel each. Four adjacent columns of the target are computed
  * together, each from its own channel, because there is no sum over channels. (The image gradient sums only over the
  * few outputs of a channel.)
  *

@@ -8,8 +8,8 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 /**
- * Computes a gather by its definition, with one invocation per element of the target. Reference for tests of the other
- * variants.
+ * Computes a `Gather` by its definition, with one invocation per element of the target. Reference for tests of the
+ * other variants.
  */
 export const directPass = (gather: Gather, operands: Stored = "f32", result: Stored = operands): Pass => {
   const { inner, columns, groups, vertical, horizontal, transposed } = gather;

@@ -25,7 +25,7 @@ interface Blocks {
   readonly batch: number;
   readonly size: number;
   readonly padded: number;
-  /** Number of block pairs per round. */
+  /** Number of pairs of row blocks that are rotated in one Jacobi round. */
   readonly pairs: number;
 }
 
@@ -61,7 +61,7 @@ const fillPass = ({ batch, size, padded }: Blocks): Pass => ({
   `,
 });
 
-/** WGSL of `fn row_of(pair, t)`, which converts row t < 32 of a block pair to a matrix row. */
+/** WGSL of `fn row_of(pair, t)`, which returns the matrix row of row t < 32 within a pair of row blocks. */
 const rowFunction = wgsl`
   fn row_of(pair: u32, t: u32) -> u32 {
     let count = 2u * sizes.pairs;
@@ -71,7 +71,7 @@ const rowFunction = wgsl`
   }
 `;
 
-/** Rotates the matrices of all block pairs in a round, with one sweep per matrix. */
+/** Runs one Jacobi sweep on the 32 × 32 matrix of each block pair in a round, and stores the rotations. */
 const rotatePass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => ({
   label: "eigh turn of blocks",
   bindings: [

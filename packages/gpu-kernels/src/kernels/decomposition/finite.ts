@@ -22,8 +22,8 @@ export const scaleFunctions: string = wgsl`
 `;
 
 /**
- * Options of `largestPass`. `words` is the number of words per matrix in `info`: the bits of the maximum magnitude, and
- * additional data of the plan.
+ * Options of `largestPass`. `words` is the number of words per matrix in the scratch block `info`: the bits of the
+ * maximum magnitude, and additional data of the plan.
  */
 export interface Largest {
   readonly batch: number;

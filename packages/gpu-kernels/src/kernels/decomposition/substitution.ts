@@ -5,8 +5,8 @@ export interface Substitution {
   readonly lanes: number;
   readonly unitDiagonal: boolean;
   /**
-   * Whether the entries of a column are contiguous in memory, as in the panel of a factor. If false, the entries of a
-   * row are contiguous.
+   * Whether the matrix is stored by columns, so that the entries of a column are contiguous in memory, as in the panel
+   * of a factor. If false, the entries of a row are contiguous.
    */
   readonly alongColumns: boolean;
 }

@@ -52,8 +52,8 @@ const rowFunction = ({ lower, transpose }: TriangularSystem): string =>
   `fn row_of(i: u32) -> u32 { return ${lower === transpose ? "sizes.n - 1u - i" : "i"}; }`;
 
 /**
- * Solves the rows of a block, one invocation per column. `whole` means that the right-hand sides are read from `b`
- * instead of `x`.
+ * Solves the rows of a block, one invocation per column. If `whole`, the block is the complete matrix, and the
+ * right-hand sides are read from `b` instead of `x`.
  */
 const blockPass = (system: TriangularSystem, first: number, lanes: number, whole: boolean): Pass => {
   const { batch, rows, columns, unitDiagonal } = system;

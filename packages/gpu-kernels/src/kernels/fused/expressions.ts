@@ -18,13 +18,13 @@ const call =
 
 const operand: Expression = ([a]) => a!;
 
-/** Returns an expression that is `onBools` if the first operand is bool, and `other` if not. */
+/** Returns an expression function that applies `onBools` if the first operand is bool, and `other` if not. */
 const bools =
   (onBools: Expression, other: Expression): Expression =>
   (args, instruction, from) =>
     (from === "bool" ? onBools : other)(args, instruction, from);
 
-/** Returns an expression that is `onFloats` if the first operand is f32, and `other` if not. */
+/** Returns an expression function that applies `onFloats` if the first operand is f32, and `other` if not. */
 const floats =
   (onFloats: Expression, other: Expression): Expression =>
   (args, instruction, from) =>

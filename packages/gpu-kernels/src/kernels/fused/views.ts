@@ -13,7 +13,7 @@ export interface OperandRead {
   readonly type: string;
   /** WGSL of the functions that `expression` calls. */
   readonly functions: string;
-  /** Group of variables that `expression` uses; `walkOf` declares them. */
+  /** Form of the index variables that `expression` uses. `walkOf` declares these variables. */
   readonly walk: "none" | "rows" | "straddled rows";
   /** WGSL expression of four operand values, as a vector. */
   readonly expression: string;
@@ -40,7 +40,9 @@ const offsetOf = (shape: readonly number[], strides: readonly number[], at: stri
 };
 
 /**
- * Returns WGSL that declares the variables of a walk for the four elements at vector index `at`.
+ * Returns WGSL that declares the index variables of the four elements at vector index `at`.
+ *
+ * - `none`: no variables.
  * - `rows`: `row`, and `column` in vectors. Rows consist of complete vectors.
  * - `straddled rows`: `row` of the first element, `beyond` (whether each element is in the next row), and `column` of
  *   each element.

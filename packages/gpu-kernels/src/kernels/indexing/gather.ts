@@ -12,8 +12,8 @@ import {
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Sizes of an indexed operation on `outer` blocks, each with `size` rows of `inner` elements. `count` is the number of
- * indices.
+ * Sizes of a gather or scatter-add along one dimension: `outer` blocks, each with `size` rows of `inner` elements.
+ * `count` is the number of indices.
  */
 export interface IndexedSizes {
   readonly outer: number;

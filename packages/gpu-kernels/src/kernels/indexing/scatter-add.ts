@@ -18,7 +18,7 @@ const indices: Binding = { name: "indices", type: "array<u32>", source: { input:
 
 /**
  * Returns the number of units per row, and the WGSL type of a unit. Each lane processes one unit: a vector of four
- * numbers if the row length is a multiple of four, otherwise one number.
+ * floats if the row length is a multiple of four, otherwise one float.
  */
 const rowUnits = (inner: number): { readonly width: number; readonly type: string } =>
   inner % 4 === 0 ? { width: inner / 4, type: "vec4<f32>" } : { width: inner, type: "f32" };
@@ -31,7 +31,7 @@ const floats = (inner: number): readonly Binding[] => {
   ];
 };
 
-/** Returns the uniforms: numbers that are not part of the shader text. */
+/** Returns the fields of the uniform `sizes`, which are not part of the shader text. */
 const uniformSizes = ({ outer, size, count }: IndexedSizes, width: number): { readonly [name: string]: number } => ({
   units: outer * count * width,
   rows: size,
@@ -39,8 +39,8 @@ const uniformSizes = ({ outer, size, count }: IndexedSizes, width: number): { re
 });
 
 /**
- * Returns WGSL that declares the coordinates of invocation `at`: `unit` within the row, `k` (number of the index), and
- * `block`.
+ * Returns WGSL that declares the coordinates of invocation `at`: `unit` within the row, `k` (position in the list of
+ * indices), and `block`.
  */
 const decode = ({ outer, count }: IndexedSizes, width: number): string => wgsl`
   let at = group * ${lanes}u + lane;
@@ -51,8 +51,8 @@ const decode = ({ outer, count }: IndexedSizes, width: number): string => wgsl`
 `;
 
 /**
- * Adds without sorting: the invocation of the first of several equal indices searches for all later equal indices.
- * Cost: count² index reads per unit of a row.
+ * Scatter-add without sorting: for each group of equal indices, the invocation of the first of these indices searches
+ * for all later ones and adds their updates. Cost: count² index reads per unit of a row.
  */
 export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
   const { width } = rowUnits(sizes.inner);
@@ -78,8 +78,8 @@ export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
 };
 
 /**
- * Adds updates in stable order. For a run of equal indices, the invocation of the first index finds the end of the run
- * and sums all its updates.
+ * Scatter-add of updates in stable sorted order. For a run of equal indices, the invocation of the first index finds
+ * the end of the run and sums all updates of the run.
  */
 const addRunsPass = (sizes: IndexedSizes, order: BindingSource): Pass => {
   const { width } = rowUnits(sizes.inner);
@@ -134,8 +134,8 @@ export const scatterAddSorted = (sizes: IndexedSizes): KernelPlan => {
 };
 
 /**
- * Adds integers with atomics, because signed and unsigned sums do not depend on the order of additions. Cost: each
- * update is read once.
+ * Scatter-add of integers with atomics, because signed and unsigned sums do not depend on the order of additions. Cost:
+ * each update is read once.
  */
 export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
   const { outer, inner, count } = sizes;

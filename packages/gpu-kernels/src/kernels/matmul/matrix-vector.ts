@@ -7,7 +7,7 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** Number of results per workgroup, and number of inner elements in workgroup memory at a time. */
+/** Number of results per workgroup, and number of inner elements that are in workgroup memory at a time. */
 const [width, depth] = [32, 64] as const;
 
 /**

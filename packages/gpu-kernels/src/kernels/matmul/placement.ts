@@ -3,7 +3,7 @@ import type { Product } from "./product.ts";
 import type { Splits } from "./split-inner.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Assigns a tile of the matrices to each workgroup or invocation of a pass. */
+/** Assignment of matrix tiles to the workgroups or invocations of a pass, as WGSL. */
 export interface Placement {
   readonly label: string;
   readonly bindings: readonly Binding[];

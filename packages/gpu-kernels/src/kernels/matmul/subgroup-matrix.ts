@@ -4,12 +4,15 @@ import { matrixSizes, operandOf } from "./operands.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * A workgroup of four subgroups computes 64 × 64 elements. Each subgroup computes 32 × 32 elements, over 32 inner
- * elements at a time.
+ * Tile sizes: a workgroup of four subgroups computes 64 × 64 elements of the result, and each subgroup computes 32 × 32
+ * of them. Both operands are loaded 32 inner elements at a time.
  */
 const [side, perSubgroup, depth, numSubgroups] = [64, 32, 32, 4] as const;
 
-/** Rows of the tiles in workgroup memory have 16 bytes of padding, so that rows start at different banks. */
+/**
+ * Row strides of the two tiles in workgroup memory, in elements. Each row has 16 bytes of padding, so that rows start
+ * at different banks.
+ */
 const [strideK, strideN] = [depth + 8, side + 8] as const;
 
 /**

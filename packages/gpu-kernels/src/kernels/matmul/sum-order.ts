@@ -3,7 +3,7 @@ import type { MatmulVariant, Product, SumOrder } from "./product.ts";
 import { type Splits, splitInner, whole } from "./split-inner.ts";
 import { supportsMatrices } from "./subgroup-matrix.ts";
 
-/** Number of rows and columns of the tiles that are assumed when the number of pieces is chosen. */
+/** Number of rows, and number of columns, of the tile that the computation of the number of pieces assumes. */
 const side = 64;
 /** Number of workgroups that keeps a large GPU busy: about three for each of the 132 cores of the largest GPU. */
 const wantedGroups = 384;

@@ -18,8 +18,8 @@ export interface JoinedRows {
 }
 
 /**
- * Returns groups of adjacent operands that are not yet in the output, at most `most` operands per group. Operands
- * without elements are ignored.
+ * Returns groups of adjacent operands that are not yet in the output, at most `most` operands per group. Skips operands
+ * without elements.
  */
 const groupsOf = (columns: readonly Columns[], placed: readonly boolean[], most: number): Columns[][] => {
   const groups: Columns[][] = [];

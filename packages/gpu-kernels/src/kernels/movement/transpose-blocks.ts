@@ -5,7 +5,9 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** Whether both dimensions of every matrix are multiples of the block size, 4×4 words. */
+/**
+ * Whether a matrix consists of complete blocks of 4 × 4 words: its sizes, strides and offset are multiples of 4 words.
+ */
 export const hasBlocks = ({ rows, columns, batch, offset }: Transposition, elementBytes: number): boolean =>
   elementBytes === 4 &&
   [rows.size, rows.inputStride, columns.size, columns.outputStride, offset].every((words) => words % 4 === 0) &&

@@ -93,8 +93,8 @@ const writeForms: {
 };
 
 /**
- * Returns a pass that writes every unit of output 0. Cost: each unit is written once. Units after the last are written
- * to the padding of the output.
+ * Returns a pass that computes and writes every unit of output 0. Cost: each unit is written once. Units after the last
+ * are written to the padding of the output.
  */
 export const unitPass = ({ label, bindings, bytes, units, code, sizes }: UnitPass): Pass => {
   const { type, units: each, value } = writeForms[bytes];

@@ -20,7 +20,7 @@ export interface ViewDim {
   readonly stride: number;
 }
 
-/** Map from each index of a dense output to an element of a dense input. */
+/** View of a dense input, which maps each index of a dense output to an element of the input. */
 export interface View {
   readonly dims: readonly ViewDim[];
   readonly offset: number;

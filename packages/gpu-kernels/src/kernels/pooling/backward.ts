@@ -16,8 +16,8 @@ const workgroupSize = 64;
 const groupsFor = (count: number): number => Math.ceil(count / workgroupSize);
 
 /**
- * Returns WGSL that declares `best`, the first maximum of a window, and `at_best`, its pixel in the window
- * (`r · width + c`). The bounds of the window must be declared before.
+ * Returns WGSL that declares `best`, the maximum of a window, and `at_best`, the index of its first pixel with this
+ * value in the window (`r · width + c`). The bounds of the window must be declared before.
  */
 const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string => wgsl`
   var best = ${lanes.float}();
@@ -118,8 +118,8 @@ const positionsPass = (geometry: PoolingGeometry): Pass => {
 };
 
 /**
- * Sums, for each pixel of the image, `share` over the windows that contain the pixel, in row-major order. The WGSL
- * `share` may use `i`, `j` and `from` (index of the window's vector).
+ * Computes for each pixel of the image the sum of the WGSL expression `share` over the windows that contain the pixel,
+ * in row-major order. `share` may use `i`, `j` and `from` (index of the window's vector).
  */
 const gatherPass = (geometry: PoolingGeometry, share: string, rest: Pick<Pass, "label" | "bindings">): Pass => {
   const { batch, image, channels, positions } = geometry;

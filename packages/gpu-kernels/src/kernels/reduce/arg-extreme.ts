@@ -8,8 +8,8 @@ import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
 import { keyFunction, keyKindOf } from "./order-keys.ts";
 
 /**
- * Returns the fold that keeps the largest key and, among equal keys, the first position. Two states are never equal,
- * because their positions differ, so states can be combined in any order.
+ * Returns the fold of `argmax` or `argmin`. The fold keeps the largest key and, among equal keys, the first position.
+ * Two states are never equal, because their positions differ, so states can be combined in any order.
  */
 const argFold = (which: "max" | "min"): Fold => ({
   label: `arg${which}`,

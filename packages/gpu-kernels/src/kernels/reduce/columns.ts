@@ -4,7 +4,10 @@ import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, work
 import { unroll, unrolledText } from "./loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Tile of a matrix that one workgroup folds: `across` registers of columns times `down` rows. */
+/**
+ * Tile of a matrix that one workgroup folds: `down` rows of `across` registers each. A register holds `lanes` adjacent
+ * columns.
+ */
 export interface ColumnTile {
   readonly lanes: Lanes;
   readonly across: number;

@@ -30,8 +30,8 @@ export interface Fold {
 }
 
 /**
- * Source of states. Its WGSL defines `fn lift(at: u32, place: u32, column: u32) -> State`, which reads the elements
- * from `lanes · at` on.
+ * Input of a fold. Its WGSL defines `fn lift(at: u32, place: u32, column: u32) -> State`, which returns the state of
+ * the elements from `lanes · at` on. `place` is the position of these elements along the folded dimension.
  */
 export interface Source {
   readonly bindings: (lanes: Lanes, along: boolean) => readonly Binding[];
@@ -44,14 +44,12 @@ export interface Source {
   readonly code: (lanes: Lanes, along: boolean) => string;
   /**
    * Returns WGSL of `fn lift_turn` (see `unrolledText`), for folds with a better method for several elements than
-   * combining states one by one. Absent: the states of single registers are combined.
+   * combining states one by one. Absent: a tree combines the states of single registers.
    */
   readonly unrolled?: (lanes: Lanes) => string;
 }
 
-/**
- * Destination of states. Its WGSL defines `fn store(at: u32, s: Result)`, which writes the states from `lanes · at` on.
- */
+/** Output of a fold. Its WGSL defines `fn store(at: u32, s: Result)`, which writes the states from `lanes · at` on. */
 export interface Sink {
   readonly bindings: (lanes: Lanes) => readonly Binding[];
   readonly code: (lanes: Lanes) => string;
@@ -151,14 +149,14 @@ const stateBindings = (
     access,
   }));
 
-/** Returns a source that reads the states of an earlier pass. */
+/** Returns a fold source that reads the states that an earlier pass has written. */
 export const stateSource = (fold: Fold, blocks: StateBlocks): Source => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "from", "read"),
   code: () =>
     `fn lift(at: u32, place: u32, column: u32) -> State { return State(${fold.fields.map(({ name }) => `from_${name}[at]`).join(", ")}); }`,
 });
 
-/** Returns a sink that writes states for a later pass. */
+/** Returns a fold sink that writes states for a later pass. */
 export const stateSink = (fold: Fold, blocks: StateBlocks): Sink => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "to", "write"),
   code: () =>

@@ -7,9 +7,11 @@ import { wgsl } from "../../wgsl.ts";
 export const unroll = 8;
 
 /**
- * Returns WGSL of `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State`, which returns
- * the state of `turn` registers, `step` apart in memory and `place_step` apart along the folded dimension. The
- * registers are combined as a tree, so that the rounding error grows with the logarithm of `turn`.
+ * Returns WGSL of `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State`, which loads
+ * `unroll` registers and returns their combined state. The index of the first register is `at`, and its position along
+ * the folded dimension is `place`. From one register to the next, the index increases by `step`, and the position by
+ * `place_step`. The registers are combined as a tree, so that the rounding error grows with the logarithm of their
+ * number.
  */
 export const unrolledText = (source: Source, lanes: Lanes): string => {
   if (source.unrolled !== undefined) return source.unrolled(lanes);

@@ -4,7 +4,7 @@ import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, work
 import { unroll, unrolledText } from "./loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Distribution of rows over invocations. */
+/** Distribution of the rows of a fold over invocations. */
 export interface RowGeometry {
   readonly lanes: Lanes;
   /** Number of invocations per row, a power of two. */

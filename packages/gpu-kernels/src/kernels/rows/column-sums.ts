@@ -3,8 +3,8 @@ import { vectorFunctions } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Sums of several terms over all rows, separately for each column. Computed in two steps with a fixed order: within
- * blocks of rows, then over the blocks.
+ * Plan of column sums: sums of several terms over all rows, separately for each column. The sums are computed in two
+ * steps with a fixed order: within blocks of rows, then over the blocks.
  */
 export interface ColumnSums {
   readonly width: 1 | 2 | 4;
@@ -21,7 +21,7 @@ const valuesType = (width: 1 | 2 | 4): string => (width === 1 ? "array<f32>" : `
 export const partialBytes = ({ width, columns, blocks, outputs }: ColumnSums): number =>
   4 * width * columns * outputs.length * Math.max(1, blocks);
 
-/** Returns the binding of the sums of the blocks. */
+/** Returns the binding of the scratch block that holds the block sums. */
 export const partialBinding = (
   { width, partials }: ColumnSums,
   access: "read" | "write",
@@ -73,7 +73,10 @@ export const sumBlocks = (label: string, sums: ColumnSums): Pass => {
   };
 };
 
-/** Terms that a pass over rows and columns sums, as WGSL. May use `row`, `at` (index of the vector) and `column`. */
+/**
+ * Terms that a pass over rows and columns sums, as WGSL expressions, and the bindings that the terms read. A term may
+ * use `row`, `at` (index of the vector) and `column`.
+ */
 export interface ColumnTerms {
   readonly bindings: readonly {
     readonly name: string;

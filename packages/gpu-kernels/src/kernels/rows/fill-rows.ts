@@ -1,7 +1,10 @@
 import type { Pass } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Fills several outputs with one constant word per row each, for rows without entries. */
+/**
+ * Returns the pass that fills several outputs, one word per row, for input rows without entries. Each output is filled
+ * with its own constant.
+ */
 export const fillRows = (
   label: string,
   rows: number,

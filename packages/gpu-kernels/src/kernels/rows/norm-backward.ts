@@ -16,7 +16,10 @@ import { planWith, rowsOf } from "./row-plan.ts";
 import { type RowProgram, vectorWidth } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Kind of normalization: `layer-norm` (centred: the mean is subtracted and β is added) or `rms-norm`. */
+/**
+ * Kind of normalization, and row length in `columns`. If `centred`, `layer-norm`: the mean is subtracted and β is
+ * added. If not, `rms-norm`.
+ */
 export interface NormKind {
   readonly centred: boolean;
   readonly columns: number;

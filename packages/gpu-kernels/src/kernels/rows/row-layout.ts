@@ -3,7 +3,7 @@ import { powerOfTwoAbove } from "../power-of-two.ts";
 import { vectorWidth } from "./row-program.ts";
 import type { RowLanes } from "./row-reduce.ts";
 
-/** Distribution of rows over invocations. */
+/** Distribution of rows over invocations and workgroups. */
 export interface RowLayout extends RowLanes {
   /** Number of elements per vector. */
   readonly width: 1 | 2 | 4;

@@ -1,8 +1,8 @@
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Lanes of a row: `lanes` adjacent invocations (a power of two) in a workgroup, and the number of adjacent invocations
- * that can exchange values by subgroup shuffles.
+ * Lanes that process one row: `lanes` adjacent invocations (a power of two) of a workgroup, and the number of adjacent
+ * invocations that can exchange values by subgroup shuffles.
  */
 export interface RowLanes {
   readonly lanes: number;
@@ -14,8 +14,8 @@ export interface RowLanes {
 type Reduced = "f32" | "vec2<f32>";
 
 /**
- * Maximum number of values that every lane combines itself after one barrier. For more values, combining in two steps
- * is faster, despite the second barrier.
+ * Maximum number of partial results that every lane reads and combines on its own after one barrier. For more partial
+ * results, combining in two steps is faster, despite the second barrier.
  */
 const readByAll = 32;
 const fanIn = 16;

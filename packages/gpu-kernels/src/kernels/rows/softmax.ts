@@ -104,7 +104,10 @@ export const logSoftmaxProgram: RowProgram = {
   finish: (id) => `y[at${id}] = (x${id} - values(state.largest)) - values(log_total);`,
 };
 
-/** Returns WGSL of sums over the row, with one `values` accumulator per term. */
+/**
+ * Returns the row statistics that sum one term per element over the row. `term` returns the WGSL of the term for vector
+ * `id`.
+ */
 const sumOf = (term: (id: string) => string): NonNullable<RowProgram["statistics"]> => ({
   fields: ["sum"],
   begin: "var seen = values();",
@@ -119,7 +122,7 @@ const backwardInputs: RowProgram["inputs"] = [
 ];
 const backwardOutputs: RowProgram["outputs"] = [{ name: "dx", per: "element", source: { output: 0 } }];
 
-/** Program of `y · (g − Σ g·y)`. */
+/** Program of the softmax gradient `y · (g − Σ g·y)`. */
 export const softmaxBackwardProgram: RowProgram = {
   label: "softmax-backward",
   inputs: backwardInputs,
@@ -128,7 +131,7 @@ export const softmaxBackwardProgram: RowProgram = {
   finish: (id) => `dx[at${id}] = y${id} * (g${id} - values(state.sum));`,
 };
 
-/** Program of `g − exp(y) · Σ g`. */
+/** Program of the log-softmax gradient `g − exp(y) · Σ g`. */
 export const logSoftmaxBackwardProgram: RowProgram = {
   label: "log-softmax-backward",
   inputs: backwardInputs,
@@ -166,8 +169,8 @@ export const crossEntropyProgram = (classes: number): RowProgram => ({
 });
 
 /**
- * Returns the program of `(exp(logits − maximum) / total − onehot(label)) · g`. The gradients of a row are NaN if its
- * label is not a class.
+ * Returns the program of the cross-entropy gradient `(exp(logits − maximum) / total − onehot(label)) · g`. The
+ * gradients of a row are NaN if its label is not a class.
  */
 export const crossEntropyBackwardProgram = (classes: number): RowProgram => ({
   label: "cross-entropy-backward",

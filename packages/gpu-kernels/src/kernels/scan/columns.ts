@@ -6,7 +6,9 @@ import type { SumType } from "../reduce/sum.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Running sums along the middle dimension of a dense [outer, size, inner] tensor with inner > 1. */
+/**
+ * Sizes and options of running sums along the middle dimension of a dense [outer, size, inner] tensor with inner > 1.
+ */
 export interface ColumnScan extends ReductionStep {
   readonly type: SumType;
   readonly reverse: boolean;

@@ -6,7 +6,7 @@ import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { workgroupScan } from "./workgroup-scan.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Inclusive running sums along the rows of [rows, size]. */
+/** Sizes and options of inclusive running sums along the rows of a [rows, size] tensor. */
 export interface RowScan {
   readonly type: SumType;
   readonly rows: number;

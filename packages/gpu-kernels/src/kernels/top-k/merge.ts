@@ -4,14 +4,14 @@ import { beforeText, elementsBinding, type Selection, type Winners, winnerBindin
 import { sortTile } from "./tile-sort.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Number of merged results per invocation. */
+/** Number of merged elements per invocation. */
 const each = sortTile / workgroupSize;
 
 /**
- * Merges adjacent sorted runs of `run` winners into runs of twice the length. A workgroup writes 1024 results. The
- * workgroup finds the corresponding sections of both runs by bisection, and each invocation does the same for its four
- * results (Green, McColl and Bader, GPU Merge Path, 2012). Reads and writes every winner once, and log₂(run) keys per
- * workgroup.
+ * Merges adjacent sorted runs of `run` selected elements into runs of twice the length. A workgroup writes 1024
+ * elements. The workgroup finds the corresponding sections of both runs by bisection, and each invocation does the same
+ * for its four elements (Green, McColl and Bader, GPU Merge Path, 2012). Reads and writes every selected element once,
+ * and reads log₂(run) keys per workgroup.
  */
 export const mergePass = ({ rows, size, k }: Selection, run: number, from: Winners, to: Winners | undefined): Pass => {
   const win = winText(to);

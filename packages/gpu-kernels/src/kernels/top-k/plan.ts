@@ -9,7 +9,10 @@ import { elementsBinding, type Selection, type Winners, winText } from "./select
 import { sortTile, tileSortPass } from "./tile-sort.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Selects all elements, in order of position. */
+/**
+ * Copies all elements of each row, with their positions, to the results. Used if k is the row length and the order is
+ * by position.
+ */
 const copyPass = ({ rows, size }: Selection): Pass => {
   const win = winText(undefined);
   return {
@@ -33,7 +36,7 @@ const take = ({ rows, k }: Selection, blocks: ScratchBlocks): Winners => ({
   positions: blocks.take(rows * k),
 });
 
-/** Sorts [rows, k] items into the results, largest first. */
+/** Returns the passes that sort the k selected elements of each row, largest first, and write them to the results. */
 const sortPasses = (selection: Selection, from: Winners | "elements", blocks: ScratchBlocks): Pass[] => {
   const { k } = selection;
   if (k <= sortTile) return [tileSortPass(selection, from, k, undefined)];

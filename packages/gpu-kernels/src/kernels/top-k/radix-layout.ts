@@ -6,7 +6,7 @@ import { wgsl } from "../../wgsl.ts";
 /** Number of registers per invocation in a tile. */
 export const registers = 4;
 
-/** Tiles into which a radix selection divides rows. */
+/** Division of rows into tiles for a radix selection. */
 export interface Layout {
   readonly lanes: Lanes;
   /** Number of registers per row. */

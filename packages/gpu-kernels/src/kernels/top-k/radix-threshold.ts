@@ -15,7 +15,7 @@ export const rounds = [
   { shift: 0, bins: 1024 },
 ] as const;
 
-/** Total number of bins of all rounds. */
+/** Number of histogram bins per row, over all rounds. */
 export const binsPerRow: number = rounds.reduce((sum, { bins }) => sum + bins, 0);
 
 /**
@@ -29,7 +29,7 @@ export const state = (source: BindingSource, access: "read" | "write"): Binding 
   access,
 });
 
-/** Returns the offset of the states of the previous round. */
+/** Returns the index of the first state that the previous round has written. */
 const statesBefore = (rows: number, round: number): number => Math.max(0, round - 1) * rows;
 
 /** Clears the bins for all rounds. */

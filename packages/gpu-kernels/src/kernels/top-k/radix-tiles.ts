@@ -80,7 +80,7 @@ export const tileCountPass = (
   };
 };
 
-/** Writes the winners of every tile in order of position. */
+/** Writes the winners (the selected elements) of every tile in order of position. */
 export const compactPass = (
   selection: Selection,
   layout: Layout,

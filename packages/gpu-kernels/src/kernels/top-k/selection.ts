@@ -13,7 +13,10 @@ export interface Selection {
   readonly by: KeyKind;
 }
 
-/** Memory blocks that hold winners between passes: the keys, and the positions in their rows, both [rows, k]. */
+/**
+ * Memory blocks that hold winners, the selected elements, between passes: their keys, and their positions in their
+ * rows, both [rows, k].
+ */
 export interface Winners {
   readonly keys: BindingSource;
   readonly positions: BindingSource;
@@ -49,13 +52,16 @@ export const winText = (to: Winners | undefined): { readonly bindings: readonly 
         code: "fn win(at: u32, bits: u32, key: u32, place: u32) { to_keys[at] = key; to_places[at] = place; }",
       };
 
-/** Returns the bindings for reading winners. */
+/** Returns the bindings from which later passes read the winners. */
 export const winnerBindings = ({ keys, positions }: Winners): readonly Binding[] => [
   words("from_keys", keys, "read"),
   words("from_places", positions, "read"),
 ];
 
-/** WGSL of `fn before(key_a, place_a, key_b, place_b) -> bool`, the order of winners, without ties. */
+/**
+ * WGSL of `fn before(key_a, place_a, key_b, place_b) -> bool`, which returns whether the first element precedes the
+ * second in the order of selected elements. There are no ties.
+ */
 export const beforeText: string = wgsl`
   fn before(key_a: u32, place_a: u32, key_b: u32, place_b: u32) -> bool {
     return key_a > key_b || (key_a == key_b && place_a < place_b);
