@@ -102,7 +102,7 @@ const seal = (content: object, signature: string | undefined): Uint8Array => {
 export const encodeManifest = (manifest: Manifest, secret?: string): Uint8Array =>
   seal(manifest, secret === undefined ? undefined : signatureOf(manifest, secret));
 
-/** A fault of a manifest. The message completes a sentence that begins with the manifest's path. */
+/** Error for an invalid manifest. The message completes a sentence that begins with the manifest's path. */
 export class ManifestFault extends Error {}
 
 const equalText = (a: string, b: string): boolean =>

@@ -31,18 +31,18 @@ export interface Cut {
   readonly count: number;
 }
 
-/** Returns the divisions of a tensor with the given shards. */
+/** Returns the cuts that divide a tensor into the given shards. */
 export const cutsOf = (shards: readonly Shard[], mesh: Mesh): Cut[] =>
   shards.map(({ axis, dim }) => ({ dim, count: mesh[axis]! }));
 
 /** Names of the files that contain the shards of some tensors. */
 export interface ShardFiles {
   readonly cuts: readonly Cut[];
-  /** File names in the order of the shards; the index along the last cut varies fastest. */
+  /** File names in shard order; the index along the last cut varies fastest. */
   readonly names: readonly string[];
 }
 
-/** Returns all combinations of shard indices along the cuts; the last index varies fastest. */
+/** Returns all combinations of shard indices, one index per cut; the last index varies fastest. */
 const partIndices = (cuts: readonly Cut[]): number[][] =>
   cuts.reduce<number[][]>(
     (places, { count }) => places.flatMap((place) => Array.from({ length: count }, (_, own) => [...place, own])),

@@ -228,8 +228,8 @@ export const newestStep = (files: Files, output: string): number =>
   Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
 
 /**
- * Number of checkpoints, each removed by the run before this process has read it, after which the search for a valid
- * checkpoint fails.
+ * Maximum number of checkpoints that the run may remove before this process has read them. After this number of removed
+ * checkpoints, the search for a valid checkpoint fails.
  */
 export const maxRemoved = 20;
 

@@ -82,7 +82,9 @@ export const dataPositionOf = (
     stepOffset,
   }: {
     readonly stepsPerEpoch: number;
-    /** Data position in steps minus the number of completed steps, see `stepOffsetAfter`. */
+    /**
+     * Offset of the data position in steps: data position minus the number of completed steps, see `stepOffsetAfter`.
+     */
     readonly stepOffset: number;
     readonly job: { readonly batch: number };
     readonly data: { readonly train: TrainingSamples };

@@ -11,8 +11,8 @@ const textOf = (value: unknown): string => {
 };
 
 /**
- * Returns the settings by dotted key, as JSON text, or as a hash if the text is long. A list is one value; undefined
- * settings are omitted.
+ * Returns job settings by dotted key. Values are JSON text, or a hash if the text is long. A list is one value;
+ * undefined settings are omitted.
  */
 export const flatSettings = (settings: Readonly<Record<string, unknown>>): Record<string, string> => {
   const flat: Record<string, string> = {};

@@ -2,7 +2,10 @@ import { type MessagePort, MessageChannel, receiveMessageOnPort, type Worker } f
 import { startThread } from "@skein/collectives/node";
 import type { SavedFile } from "./checkpoint-part.ts";
 
-/** Files of one rank for one checkpoint. Contents are in pieces, whose memory is transferred to the writer thread. */
+/**
+ * Files that one rank writes for one checkpoint. The content of each file is a list of byte arrays, whose memory is
+ * transferred to the writer thread.
+ */
 export interface PartsToWrite {
   readonly output: string;
   readonly step: number;
@@ -31,7 +34,8 @@ export class PartWriter {
   }
 
   /**
-   * Starts writing a checkpoint. Call `idle` first: a checkpoint that waits needs as much memory as the training state.
+   * Starts writing a checkpoint. Call `idle` first: a queued checkpoint would need as much memory as the training
+   * state.
    */
   begin(parts: PartsToWrite): void {
     if (parts.parts.length === 0) return this.written(parts.step, []);
@@ -42,8 +46,8 @@ export class PartWriter {
   }
 
   /**
-   * Checks for a response of the writer thread without waiting. A thread that computes without pause receives no
-   * message events.
+   * Checks for a response of the writer thread without waiting. Needed because a thread that computes without pause
+   * receives no message events.
    *
    * @throws the error of the write.
    */

@@ -27,7 +27,7 @@ export const stopCodes: readonly number[] = [
 ];
 
 /**
- * Error for an unusable job file or option. The message has one line per fault: location, value, rule and suggested
+ * Error for an unusable job file or option. The message has one line per problem: location, value, rule and suggested
  * fix. In quoted values, secrets in URLs are redacted, and terminal control characters are escaped.
  */
 export class ConfigError extends SkeinError {

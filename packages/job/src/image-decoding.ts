@@ -4,7 +4,7 @@ import type { DataJob, DecodedJob } from "./job.ts";
 /** Whether the data consists of images that are decoded from files. */
 export const isDecoded = (data: DataJob): data is DecodedJob => "skipDamaged" in data && "channels" in data;
 
-/** Default of `fit`. */
+/** Default of the image option `fit`. */
 const defaultFit = "cover";
 
 /** Returns the decoding options of a job, with defaults filled in. */

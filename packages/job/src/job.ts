@@ -33,7 +33,7 @@ export type ProgramJob = Extract<UserObject, { kind: "program" }>;
 /** Settings of the density warm-up: higher densities in the first steps. */
 export type DensityWarmup = NonNullable<Extract<CompressionJob, { kind: "top-k" | "random-k" }>["densityWarmup"]>;
 
-/** Settings of optimizers that need statistics of layers. */
+/** Settings of optimizers that use layer statistics. */
 export type CurvatureJob = Extract<OptimizerJob, { kind: "eva" | "eva-f" | "kfac" }>;
 
 export type KfacJob = Extract<OptimizerJob, { kind: "kfac" }>;

@@ -59,7 +59,7 @@ const replaced = (part: Part, [name, ...rest]: readonly string[], module: object
   [name!]: rest.length === 0 ? module : replaced(part[name!] as Part, rest, module),
 });
 
-/** Returns the job with each of its modules changed by `change`. */
+/** Returns the job with each of its modules replaced by the result of `change`. */
 export const withModules = <Like extends object>(
   job: Like,
   change: (module: ModuleJob) => Partial<Record<keyof ModuleJob, unknown>>,

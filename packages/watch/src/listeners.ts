@@ -89,7 +89,7 @@ class Listener {
   }
 }
 
-/** Removes and returns the id that was added first. */
+/** Removes the run id that was added first, and returns this id. */
 const firstOf = (ids: Set<string>): string | undefined => {
   for (const id of ids) {
     ids.delete(id);

@@ -10,13 +10,13 @@ export type LoaderRequest = { readonly kind: "search" } | { readonly kind: "read
 
 export interface SearchAnswer {
   readonly runs: readonly FoundRun[];
-  /** Whether all folders have been searched. */
+  /** Whether the search has visited all folders. */
   readonly isWhole: boolean;
   /** Duration of the search in milliseconds. */
   readonly milliseconds: number;
 }
 
-/** Maximum time in milliseconds that a search may delay reads. */
+/** Maximum time, in milliseconds, for which a search for runs may delay reads of runs. */
 const searchSlice = 50;
 
 const search = new FolderSearch(workerData as string);

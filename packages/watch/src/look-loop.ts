@@ -17,7 +17,7 @@ const livelyFor = 120_000;
  * Maximum number of concurrent requests to the thread: enough to keep the thread busy, but few enough for short waits.
  */
 const maxConcurrent = 16;
-/** Maximum share of time spent searching. */
+/** Maximum share of time spent searching for runs. */
 const searchShare = 0.01;
 /** Maximum pause between searches in milliseconds. Has priority over `searchShare`. */
 const longestPause = 30_000;

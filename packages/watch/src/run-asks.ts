@@ -2,7 +2,7 @@ import { startThread } from "@skein/collectives/node";
 import type { Ask, AskAnswer } from "./asks-thread.ts";
 import { DeadlineThread } from "./deadline-thread.ts";
 
-/** Time limit of a request in milliseconds. */
+/** Time limit of a request to the thread, in milliseconds. */
 const deadlineMilliseconds = 30_000;
 /** Memory limit of the thread in MiB. */
 const threadMegabytes = 2048;

@@ -146,7 +146,7 @@ export const serveWatch = async ({
     }
   };
 
-  /** Computations in progress, by run. Concurrent requests for a run share one computation. */
+  /** Histogram computations in progress, by run. Concurrent requests for a run share one computation. */
   const counting = new Map<string, ReturnType<typeof checkpointHistograms>>();
 
   /**

@@ -18,7 +18,7 @@ interface WatchedRun {
   readonly id: string;
   readonly folder: string;
   readonly tail: MetricTail;
-  /** State of the run in the last search that found it. */
+  /** Result of the last search that found the run. */
   found: FoundRun;
   stamps: KnownRun["stamps"];
   files: RunFiles;

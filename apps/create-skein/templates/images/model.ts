@@ -13,7 +13,7 @@ import type { ModelFactory } from "skein-train";
 
 /** Options that a job may set under `model.options`. */
 export interface ModelOptions {
-  /** Number of output channels of the two convolutions. */
+  /** Numbers of output channels of the first and the second convolution. */
   readonly channels?: readonly [number, number];
   /** Width of the hidden dense layer. */
   readonly hidden?: number;

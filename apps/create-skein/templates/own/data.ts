@@ -50,7 +50,7 @@ const samples = ({ features, classes }: Table): Records =>
   });
 
 /**
- * Returns training samples, test samples and the kind of prediction. Called once in each process of a run. Samples may
+ * Returns training samples, test samples and what the model predicts. Called once in each process of a run. Samples may
  * be any tree of arrays, such as `arrayRecords({ query: { tokens }, document })`. For such samples, set `predicts:
  * "own"`, and define a loss in your model.
  */

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { basename, delimiter, dirname, join, relative, resolve } from "node:path";
 import { shellCommand, shellQuote } from "./shell-quote.ts";
 
-/** Environment of this process, from which the command that started this program is reconstructed. */
+/** Properties of this process from which the command that started this program is reconstructed. */
 export interface Surroundings {
   /** Path of the script that Node runs. */
   readonly program: string;

@@ -5,8 +5,8 @@ import { ConfigError } from "../errors.ts";
 /** Default number of bytes per read. */
 const defaultPieceBytes = 2 ** 20;
 /**
- * Maximum length of a line, in pieces. The longest lines, images of samples and metrics of thousands of experts, have a
- * dozen pieces.
+ * Maximum length of a line, in reads of `pieceBytes` bytes. The longest lines, which contain sample images or metrics
+ * of thousands of experts, need about a dozen reads of the default size.
  */
 const maxPiecesOfLine = 64;
 const lineEnd = 10;

@@ -29,7 +29,7 @@ export const requireBounded = (whole: unknown): void => {
  * Reads a JSON file in the folder of a run, which another user may have written. The file must be a regular file of
  * bounded size, depth and number of values.
  *
- * @throws the system's error, or an Error that describes the fault in a few words.
+ * @throws the system's error, or an Error that describes the problem in a few words.
  */
 export const readJsonFile = (path: string): unknown => {
   const { text } = readTextFile(path, maxFileBytes, false);

@@ -7,8 +7,8 @@ import { makeFolders } from "./make-folders.ts";
 // of a failure after an hour of work.
 
 /**
- * Descriptions of path faults, by the system's error code. All other codes, such as for a full disk, are not faults of
- * the path.
+ * Descriptions of problems with a path, by the system's error code. Errors with another code, such as for a full disk,
+ * are not caused by the path.
  */
 const pathFaults: Readonly<Record<string, string>> = {
   EACCES: "this user may not write there",

@@ -2,7 +2,7 @@ import { sidesOf } from "../image-sides.ts";
 import type { DataJob, Job } from "../job.ts";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 
-/** Returns the faults in a job's image options. */
+/** Returns the problems found in a job's image options. */
 const imageFaults = (data: DataJob): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): number => faults.push({ path: ["data", ...path], rule });
@@ -52,7 +52,7 @@ const imageFaults = (data: DataJob): CrossFieldFault[] => {
   return faults;
 };
 
-/** Returns the faults in a job's data options. */
+/** Returns the problems found in a job's data options. */
 export const dataFaults = ({ data }: Job): CrossFieldFault[] => [
   ...(data.kind === "numpy" && (data.file === undefined) === (data.folder === undefined)
     ? [

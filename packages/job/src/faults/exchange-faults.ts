@@ -2,7 +2,7 @@ import { expertsOf } from "../experts-of.ts";
 import type { Job } from "../job.ts";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 
-/** Returns the faults in a job's gradient-exchange options. */
+/** Returns the problems found in a job's gradient-exchange options. */
 export const exchangeFaults = ({
   ranks,
   compression,

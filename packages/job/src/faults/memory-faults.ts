@@ -3,7 +3,7 @@ import type { CrossFieldFault } from "./cross-field-fault.ts";
 
 const withBlocks: readonly Job["model"]["kind"][] = ["resnet18", "gpt", "pretrained"];
 
-/** Returns the faults in a job's memory options. */
+/** Returns the problems found in a job's memory options. */
 export const memoryFaults = ({ memory: { recompute, maxBytes }, model }: Job): CrossFieldFault[] => [
   ...(recompute === "auto" && maxBytes === undefined
     ? [

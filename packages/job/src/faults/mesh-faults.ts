@@ -15,7 +15,7 @@ export const needsWholeMatrices = ({ kind }: Job["optimizer"]): boolean =>
 /** Records that the field at `path` violates `rule`. */
 type Fault = (path: readonly string[], rule: string) => void;
 
-/** Returns the faults of the mesh. */
+/** Returns the problems found in a job's mesh options. */
 export const meshFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault: Fault = (path, rule) => void faults.push({ path, rule });
@@ -83,7 +83,7 @@ const expertFaults = (job: Job, fault: Fault): void => {
     );
 };
 
-/** Reports the faults in the options of experts that are sharded by ranks along "tensor". */
+/** Reports the problems found in the options of experts that are sharded by ranks along "tensor". */
 const shardFaults = ({ mesh: { tensor }, model }: Job, fault: Fault): void => {
   if (model.kind !== "gpt" || model.experts === undefined || model.experts.shards === "none") return;
   const { shards, dispatch, placement, chunks, backwardChunks = chunks } = model.experts;

@@ -22,7 +22,10 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
   tokens: ofText,
 };
 
-/** Returns the faults of the model: it must fit the data, and its sizes must fit each other. */
+/**
+ * Returns the problems found in a job's model options: a model that does not fit the data, and sizes that do not fit
+ * each other.
+ */
 export const modelFaults = ({ data, model, compression, zero }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
@@ -47,7 +50,7 @@ export const modelFaults = ({ data, model, compression, zero }: Job): CrossField
   return faults;
 };
 
-/** Returns the faults in a job's expert options. */
+/** Returns the problems found in a job's expert options. */
 const expertsFaults = (
   { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting, ...way }: ExpertsJob,
   layers: number,
@@ -83,7 +86,7 @@ const expertsFaults = (
   return faults;
 };
 
-/** Returns the faults in a job's expert-placement options. */
+/** Returns the problems found in a job's expert-placement options. */
 const placementFaults = (
   { placement, gate, dispatch }: ExpertsJob,
   { compression, zero }: Pick<Job, "compression" | "zero">,

@@ -2,7 +2,7 @@ import { silenceSecondsOf } from "@skein/collectives/node";
 import type { Job } from "../job.ts";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 
-/** Returns the faults in a job's network options. */
+/** Returns the problems found in a job's network options. */
 export const networkFaults = ({ ranks, transport, network }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });

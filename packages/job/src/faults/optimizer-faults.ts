@@ -2,7 +2,7 @@ import type { Job } from "../job.ts";
 import { hasGrid } from "../mesh.ts";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 
-/** Returns the faults in the options of a second-order optimizer. */
+/** Returns the problems found in the options of a second-order optimizer. */
 export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (field: string, rule: string): void => void faults.push({ path: ["optimizer", field], rule });
@@ -51,7 +51,7 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
   return faults;
 };
 
-/** Returns the faults in a job's learning-rate options. */
+/** Returns the problems found in a job's learning-rate options. */
 export const learningRateFaults = ({ learningRate }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });

@@ -1,7 +1,7 @@
 import type { Job } from "../job.ts";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 
-/** Returns the faults in the options for single parameters: `rates` and `weightDecays`. */
+/** Returns the problems found in the per-parameter options `rates` and `weightDecays`. */
 export const parameterFaults = ({ rates, weightDecays, optimizer }: Job): CrossFieldFault[] => {
   // The last matching pattern decides, but objects keep the insertion order only of keys that are not integers.
   const numbers = Object.entries({ rates, weightDecays }).flatMap(([key, factors = {}]) =>

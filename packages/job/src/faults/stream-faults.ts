@@ -2,7 +2,8 @@ import type { Job } from "../job.ts";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 
 /**
- * Returns the faults of a job that streams data. The number and the order of streamed samples are not known in advance.
+ * Returns the problems found in the options of a job that streams data, such as options that need the number of
+ * samples, which is unknown for a stream.
  */
 export const streamFaults = ({ data, epochs, evaluation, batch }: Job): CrossFieldFault[] => {
   if (!("stream" in data) || data.stream === undefined) return [];

@@ -22,7 +22,7 @@ export type Path = readonly (string | number)[];
 
 /**
  * Sources of a job's values: the job file with its line numbers, and command-line options. Error messages name these
- * sources as the location of a fault.
+ * sources as the location of a problem.
  */
 interface Source {
   readonly file: string;
@@ -35,8 +35,8 @@ export const startsWith = (path: Path, prefix: Path): boolean =>
   prefix.every((key, i) => String(path[i]) === String(key));
 
 /**
- * Returns the text offset of the element at `path`, or of its deepest existing ancestor. The offset is that of the
- * element's key; if there is no key, that of its value.
+ * Returns the text offset of the element at `path`, or of its deepest existing ancestor. If the element has a key, the
+ * offset is the start of the key; otherwise, the start of the value.
  */
 const offsetOf = (document: Document, path: Path): number => {
   for (let depth = path.length; depth > 0; depth--) {
@@ -129,7 +129,7 @@ const withKeys = (known: readonly string[], value?: unknown): string => {
   return `give an object${example}; its keys: ${known.join(", ")}`;
 };
 
-/** Formats a zod issue as lines, one per fault: location, key, value, rule and suggested fix. */
+/** Formats a zod issue as lines, one per problem: location, key, value, rule and suggested fix. */
 const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): string[] => {
   const path = issue.path as Path;
   const name = nameOf(path);
@@ -227,13 +227,13 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
   at[path.at(-1)!] = value;
 };
 
-/** Maximum size of a job file in bytes: half of the maximum control message, and enough for 100,000 file names. */
+/** Maximum size of a job file in bytes: half the maximum size of a control message, enough for 100,000 file names. */
 export const maxJobBytes: number = 32 * 2 ** 20;
 
 /** Maximum number of keys in a path of `--set`. Paths of real options are shorter. */
 const maxDepth = 16;
 
-/** Maximum number of reported faults of a job. A job with more faults is probably the wrong file. */
+/** Maximum number of reported problems of a job. A job with more problems is probably the wrong file. */
 const maxFaults = 10;
 
 /** Parses `key=value` of `--set`. The key may be a path; the value is YAML. */
@@ -261,7 +261,8 @@ export const parseSetting = (text: string, option: string): Override => {
 };
 
 /**
- * Removes issues about missing keys that are explained by misspelled keys, so that each mistake is reported only once.
+ * Removes validation issues about missing keys that are explained by misspelled keys, so that each mistake is reported
+ * only once.
  */
 const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): readonly z.core.$ZodIssue[] => {
   const intended = new Set(
@@ -286,7 +287,7 @@ const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): read
 /**
  * Fills in defaults, and checks all rules including rules between fields.
  *
- * @throws ConfigError with one line per fault.
+ * @throws ConfigError with one line per problem.
  */
 export const checkJob = (root: unknown, source: Partial<Source> & { readonly file: string }): Job => {
   const full: Source = { document: undefined, lines: new LineCounter(), overrides: [], ...source };

@@ -1,4 +1,4 @@
-/** Targets on which ranks can be started. */
+/** Names of the launch targets: systems that can start ranks. */
 export const targetNames = ["local", "mpirun", "slurm", "k8s-job", "jobset", "trainjob"] as const;
 export type TargetName = (typeof targetNames)[number];
 

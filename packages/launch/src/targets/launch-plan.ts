@@ -67,7 +67,7 @@ const transportOf = (target: TargetName, job: LaunchContext["job"]): LaunchTrans
 /**
  * Checks the options of `skein-train launch` against each other, and fills in defaults.
  *
- * @throws ConfigError with one line per fault.
+ * @throws ConfigError with one line per problem.
  */
 export const makeLaunchPlan = (options: LaunchOptions, { job, program }: LaunchContext): LaunchPlan => {
   const read = new OptionReader(options);

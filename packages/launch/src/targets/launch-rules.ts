@@ -30,7 +30,9 @@ const targetsOf: Partial<Record<keyof LaunchOptions, readonly TargetName[]>> = {
   port: ["mpirun", ...acrossMachines],
 };
 
-/** Effective values of target, transport, ranks and job, which rules between several options need. */
+/**
+ * Target, transport, rank count and job of a launch after defaults are filled in, for rules between several options.
+ */
 interface Settled {
   readonly target: TargetName;
   readonly transport: LaunchTransport;

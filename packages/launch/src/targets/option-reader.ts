@@ -2,7 +2,7 @@ import { flagOf, type LaunchOptions } from "./launch-options.ts";
 
 const memoryUnits: Readonly<Record<string, number>> = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
 
-/** Parses the values of options, and collects all faults so that they are reported together. */
+/** Parses the values of options, and collects all problems so that they are reported together. */
 export class OptionReader {
   readonly faults: string[] = [];
   private readonly options: LaunchOptions;

@@ -8,7 +8,7 @@ export const secretVariable = "SKEIN_SECRET";
 /** Default port of the rendezvous, for ranks that do not share their machines with other runs. */
 export const defaultPort = 29410;
 
-/** Paths of job, results and certificates for ranks. */
+/** Paths of the job, the output folder and the certificates, as seen by the ranks. */
 export interface RankPaths {
   readonly job: string;
   readonly output: string;

@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import { exitCodeOfSignal, exitCodes, RestartBudget, type StopCause, stopCodes } from "@skein/cli/node";
 
-/** A started attempt at a run. `ended` resolves with the exit code. */
+/** A started attempt to complete a run. `ended` resolves with the exit code. */
 export interface Attempt {
   readonly ended: Promise<number>;
   /** Asks the attempt to save and end. */

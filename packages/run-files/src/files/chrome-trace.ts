@@ -57,7 +57,7 @@ const rowsOf = (track: Track, spans: readonly Span[]): RoundedSpan[][] => {
 
 const flowPhases = { begin: "s", through: "t", end: "f" } as const;
 
-/** A span, with the process and thread ids under which viewers draw it. */
+/** A span, with the process id and the thread id under which viewers draw the span. */
 interface Row {
   readonly pid: number;
   readonly tid: number;

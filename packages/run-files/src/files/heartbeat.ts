@@ -2,9 +2,9 @@ import { startThread } from "@skein/collectives/node";
 
 /** Input of a heartbeat thread. */
 export interface Heartbeat {
-  /** Path of the file to touch. */
+  /** Path of the lock file to touch. */
   readonly path: string;
-  /** Id of the holder to which the file belongs. */
+  /** Lock id of this process. A lock file with another id belongs to another process. */
   readonly id: string;
   readonly everyMilliseconds: number;
 }

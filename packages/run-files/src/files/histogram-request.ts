@@ -37,8 +37,8 @@ export const takeRequest = (folder: string): boolean => {
 
 const pollMilliseconds = 1000;
 /**
- * Maximum number of steps between two checks. Without a limit, a run that becomes slower would ignore requests for
- * long.
+ * Maximum number of steps between two checks for a request. Without this limit, a run whose steps become slower would
+ * not see a request for a long time.
  */
 const maxSteps = 1000;
 

@@ -23,7 +23,10 @@ export interface HistogramPart {
   readonly counts: readonly number[];
 }
 
-/** Returns the values of a tensor as numbers, without a copy if the values are stored as numbers. */
+/**
+ * Returns the elements of a tensor as numbers. Copies and converts the elements unless they are stored as f32, i32, u32
+ * or u8.
+ */
 const valuesOf = (array: NdArray): ArrayLike<number> =>
   array.data instanceof Float32Array || array.dtype === "i32" || array.dtype === "u32" || array.dtype === "u8"
     ? (array.data as ArrayLike<number>)

@@ -14,16 +14,16 @@ export const holderFile = ".held-by.json";
 /** Timing of the lock on an output folder, in milliseconds. */
 export interface HoldTimes {
   /**
-   * Time to wait for a holder on this machine to end. A killed process needs a moment to end, but the program that
-   * killed the process may start the next run at once.
+   * Time to wait for the holder of the lock to end, if the holder runs on this machine. A killed process needs a moment
+   * to end, but the program that killed the process may start the next run at once.
    */
   readonly patience: number;
   readonly pollMilliseconds: number;
-  /** Interval at which the holder touches the lock file. */
+  /** Interval at which the process that holds the lock touches the lock file. */
   readonly beatMilliseconds: number;
   /**
-   * Time without an update of the lock file after which a holder that is not listed on this system counts as gone. The
-   * time covers several heartbeats, because the disk of a live holder may stall for seconds.
+   * Time without an update of the lock file after which its holder counts as gone, if the holder is not listed on this
+   * system. The time covers several heartbeats, because the disk of a live holder may stall for seconds.
    */
   readonly silence: number;
 }
@@ -35,9 +35,12 @@ export interface HoldOptions {
   readonly what: string;
   /** Called with a line for the user if it takes time to determine whether a holder is gone. */
   readonly note?: ((line: string) => void) | undefined;
-  /** Returns whether to stop waiting for another holder to end. */
+  /** Returns whether to stop waiting for the process that holds the lock to end. */
   readonly isStopped?: (() => boolean) | undefined;
-  /** Called if another process has taken the folder, because this process was suspended for longer than `silence`. */
+  /**
+   * Called if another process has locked the output folder, because this process was suspended for longer than
+   * `silence`.
+   */
   readonly onTaken?: ((error: RunError) => void) | undefined;
   readonly times?: HoldTimes;
 }
@@ -46,8 +49,9 @@ export interface HoldOptions {
 const heldHere = new Set<string>();
 
 /**
- * Whether a holder still writes or is gone. "unknown": the holder runs in another container or on another machine, or
- * its process id may have been reused. Then only heartbeats on its lock file show whether it writes.
+ * Whether the process that holds a lock still writes or is gone. "unknown": the process runs in another container or on
+ * another machine, or its process id may have been reused. In this case, only heartbeats on the lock file show whether
+ * the process writes.
  */
 const holderState = ({ host, pid, place, began, id }: Holder): "writes" | "gone" | "unknown" => {
   if (place === undefined ? host !== hostname() : place !== pidNamespace()) return "unknown";
@@ -109,8 +113,8 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
     );
   const askedAt = performance.now();
   /**
-   * Observed state of another holder: its id, the modification time of its lock file, and the local time at which this
-   * process first saw that modification. Undefined: no holder has been observed.
+   * Last observed state of another process that holds the lock: its lock id, the modification time of its lock file,
+   * and the local time at which this process first saw that modification time. Undefined: no holder has been observed.
    */
   let seen: { readonly id: string; readonly touched: number; readonly at: number } | undefined;
   for (;;) {

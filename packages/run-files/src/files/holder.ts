@@ -30,7 +30,10 @@ const holderSchema: z.ZodType<Holder> = z.object({
 
 const maxHolderBytes = 4096;
 
-/** Reads the holder from a lock file. Undefined: the file does not exist, is incomplete, or has another format. */
+/**
+ * Reads the description of the lock's holder from a lock file. Undefined: the file does not exist, is incomplete, or
+ * has another format.
+ */
 export const readHolder = (path: string): Holder | undefined => {
   try {
     return holderSchema.parse(readBoundedJson(path, maxHolderBytes));

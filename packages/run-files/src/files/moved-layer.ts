@@ -16,7 +16,7 @@ export interface MovedLayer {
   readonly gainSeconds?: number | undefined;
 }
 
-/** Converts moves to measurements for metrics. */
+/** Returns one measurement for `metrics.jsonl` per layer whose experts were moved. */
 export const measurementsOf = (step: number, layers: readonly MovedLayer[], seconds: number): readonly Measurement[] =>
   layers.map(({ gainSeconds, ...figures }) => ({
     type: "placement",
@@ -26,7 +26,7 @@ export const measurementsOf = (step: number, layers: readonly MovedLayer[], seco
     seconds,
   }));
 
-/** Formats moves as a line for the user. */
+/** Formats the expert moves of all layers as a line for the user. */
 export const formatMoves = (layers: readonly MovedLayer[], seconds: number): string =>
   `${layers
     .map(

@@ -6,8 +6,8 @@ import { ConfigError, describeError, type Files, isShortage } from "@skein/cli/n
 const prefix = ".mark-";
 
 /**
- * Writes a mark file into the output folder of a run, by which the other processes of the run check that they see the
- * same folder.
+ * Writes a mark file into the output folder of a run, with which all other processes of the run check that they see
+ * this folder.
  *
  * @returns the name of the mark file.
  */
@@ -18,17 +18,17 @@ export const leaveMark = (files: Files, output: string): string => {
 };
 
 /**
- * Removes the mark of this process after a failure. Other marks are not removed, because the cluster may have restarted
- * the job while this process was suspended.
+ * Removes the mark file of this process after a failure. Other mark files are not removed, because the cluster may have
+ * restarted the job while this process was suspended.
  */
 export const removeMark = (files: Files, output: string, mark: string): void => files.remove(join(output, mark));
 
-/** Removes all marks after the run has ended, including marks of killed processes. */
+/** Removes all mark files after the run has ended, including mark files of killed processes. */
 export const removeMarks = (files: Files, output: string): void => {
   for (const name of files.list(output)) if (name.startsWith(prefix)) files.remove(join(output, name));
 };
 
-/** Maximum number of attempts to read the mark, because a new file may appear with a delay on network storage. */
+/** Maximum number of attempts to read the mark file, because a new file may appear with a delay on network storage. */
 const tries = 10;
 const pauseMilliseconds = 300;
 

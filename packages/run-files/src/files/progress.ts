@@ -16,7 +16,7 @@ export interface StepProgress {
   readonly bitsPerToken?: number | undefined;
   /** Share of the images that came from the cache, 0 to 1. Absent: no cache. */
   readonly cacheHitRate?: number | undefined;
-  /** Samples per second. Absent for the first step, which compiles. */
+  /** Samples per second. Absent for the first step, whose time includes compilation. */
   readonly samplesPerSecond?: number | undefined;
   readonly secondsLeft?: number | undefined;
 }

@@ -13,7 +13,7 @@ import { z } from "zod";
 
 export const routingFile = "routing.json";
 
-/** Experts chosen by the tokens of one step, in the JSON form that messages contain. */
+/** Experts chosen by the tokens of one step, in a form that processes send to each other as JSON. */
 export interface RoutingJson {
   readonly numExperts: number;
   readonly numChoices: number;

@@ -1,4 +1,4 @@
-/** Maximum number of waiting events per droppable type. */
+/** Maximum number of waiting events of each type whose events may be dropped. */
 export const maxWaiting = 1000;
 
 /**

@@ -16,15 +16,16 @@ const maxEntries = 50_000;
 /** Names of folders that the search skips: subfolders of a run, and installed packages. */
 const skipped: ReadonlySet<string> = new Set(["checkpoints", "node_modules"]);
 
-/** A run found by the search, with the numbers by which the next search detects that the run has changed. */
+/** A run found by the search, with version numbers that show whether the run has changed since the last search. */
 export interface FoundRun {
   /** Path relative to the searched folder, with slashes; "." for the searched folder itself. */
   readonly id: string;
   /** Time at which the metrics were last written, in milliseconds since 1970. */
   readonly writtenAt: number;
   /**
-   * Numbers compared between searches. They change when the metrics change, and when files are added to or removed from
-   * the folder.
+   * Version numbers of the folder and of its metrics file. If the numbers are unchanged since the last search, the run
+   * need not be read again. They change when metrics are written, and when files are added to or removed from the
+   * folder.
    */
   readonly state: readonly number[];
 }

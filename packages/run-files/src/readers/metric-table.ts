@@ -150,9 +150,9 @@ export class Rows {
 }
 
 /**
- * Numbers of a run, by line type. If a line type has more than `maxRows` rows, or all line types together have more
- * than `maxValues` values, every second row is removed. Thinning limits the memory of a run, and makes older rows
- * sparser.
+ * Metric values of a run, by line type. If a line type has more than `maxRows` rows, or all line types together have
+ * more than `maxValues` values, every second row of that line type, or of the line type with the most values, is
+ * removed. This limits the memory of a run, and makes older rows sparser.
  */
 export class MetricTable {
   readonly byType: Map<string, Rows> = new Map();
@@ -161,7 +161,7 @@ export class MetricTable {
    * line types, and lines that go back to an earlier step more often than the maximum.
    */
   skippedLines = 0;
-  /** Incremented when existing rows are removed, which makes copies of the rows invalid. */
+  /** Version of the rows. Incremented when existing rows are removed; copies made from an older version are invalid. */
   generation = 0;
   private readonly maxRows: number;
   private readonly maxValues: number;

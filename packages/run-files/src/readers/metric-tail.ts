@@ -71,7 +71,7 @@ export class MetricTail {
     return this.place.stamp?.writtenAt ?? 0;
   }
 
-  /** Generation of the rows. Incremented when rows that were already reported become invalid. */
+  /** Version of the rows. Incremented when rows that were already reported become invalid. */
   get generation(): number {
     return this.generations + this.table.generation;
   }

@@ -3,7 +3,7 @@ import type { RunFiles } from "./run-files.ts";
 
 export type RunState = "running" | "finished" | "failed" | "stopped";
 
-/** Summary of a run for lists. Unknown numbers are null, because JSON has no undefined. */
+/** Summary of a run for lists of runs. Unknown numbers are null, because JSON has no undefined. */
 export interface RunFacts {
   /** Path of the run relative to the watched folder. */
   readonly id: string;
@@ -63,8 +63,8 @@ const isAlive = (provenance: RunFiles["provenance"], host: string): boolean | un
 };
 
 /**
- * Returns the state of a run, from its record of its end if there is one. Otherwise, the state depends on the run's
- * process if the run is on this machine, and on the age of the last line if not.
+ * Returns the state of a run, from the run's own record of how it ended, if there is one. Otherwise, the state depends
+ * on the run's process if the run is on this machine, and on the age of the last line if not.
  */
 export const stateOf = (
   tail: Pick<MetricTail, "writtenAt">,
@@ -89,7 +89,7 @@ const known = (value: number | undefined): number | null =>
   value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7)); // the precision of f32
 
 /**
- * Returns the summary of a run for lists.
+ * Returns the summary of a run for lists of runs.
  * @param fault Reason why the metrics cannot be read. Undefined: they can be read.
  */
 export const factsOf = (

@@ -43,7 +43,7 @@ import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import type { CurvaturePlan } from "../plans/curvature-plan.ts";
 
-/** Returns the K-FAC form of a job. `auto` starts as `mpd` until measurements exist. */
+/** Returns the K-FAC variant that a job selects. `auto` starts as `mpd` until measurements exist. */
 const formOf = ({ form, gradientWorkers: fraction }: KfacJob): KfacForm => {
   switch (form) {
     case "kaisa":

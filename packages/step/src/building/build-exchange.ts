@@ -186,7 +186,7 @@ export const buildCompression = (
   return (step) => aggregatorForStep(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);
 };
 
-/** Returns the first bucket size that tuning tries, in bytes: the geometric mean of the bounds. */
+/** Returns the first bucket size that tuning tries, in bytes: the geometric mean of `minBytes` and `maxBytes`. */
 export const firstTunedBytes = ({
   minBytes,
   maxBytes,
@@ -209,7 +209,10 @@ export const sizedBuckets = (params: unknown, bytes: number, overlap: OverlapNam
   return planDear({ tensors: tensors.reverse() }, bytes);
 };
 
-/** Returns the buckets used before any measurement. Jobs with planned or tuned buckets start with these buckets. */
+/**
+ * Returns the gradient buckets with which a job starts, before any measurement. Planned or tuned buckets replace these
+ * buckets later.
+ */
 export const buildBuckets = (job: BucketsJob, params: unknown, overlap: OverlapName): BucketPlan => {
   switch (job.kind) {
     case "per-tensor":

@@ -7,7 +7,7 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 // trained parameters, which has an empty list in place of each frozen leaf. The state of a run, and so a checkpoint,
 // has all parameters; their names do not depend on freezing.
 
-/** Placeholder for a frozen leaf: a list without leaves. */
+/** Placeholder for a frozen leaf: an empty list, which has no leaves. */
 const frozenLeaf: readonly never[] = [];
 
 /**

@@ -59,7 +59,7 @@ const fromSlices = (own: Tensor, axis: string, shape: Shape): Tensor => {
   return reshape(flat.shape[0] === count ? flat : slice(flat, [0], [count]), shape);
 };
 
-/** Concatenates the slices of all ranks, with an all-gather: [k, …] on each rank, [P·k] as result. */
+/** Concatenates the slices of all ranks, with an all-gather: [k, …] on each of P ranks, [P·k] as result. */
 export const gatherSlices = (own: Tensor, axis: string): Tensor =>
   allGather(reshape(own, [elementCount(own.shape)]), axis);
 
@@ -69,8 +69,8 @@ export const gatherSlices = (own: Tensor, axis: string): Tensor =>
  * parameter may differ: with sharding, an update is rounded before it is sent; without sharding, the last product of
  * the update and its sum with the parameter can be one fused operation.
  *
- * Cost: 1/P of the optimizer's state and flops; an all-gather of the updates, `(P−1)/P · 4n` bytes sent per rank, in
- * addition to the exchange of the gradients.
+ * Cost with P ranks and n parameters: 1/P of the optimizer's state and flops; an all-gather of the updates in addition
+ * to the exchange of the gradients, `(P−1)/P · 4n` bytes sent per rank.
  *
  * Source: Rajbhandari et al. 2020, arXiv 1910.02054 (P_os), with whole gradients on every rank.
  *

@@ -45,7 +45,7 @@ export const coverageRemarks = (
   ];
 };
 
-/** Metrics that a guessing model would have on the evaluation samples. */
+/** Metrics of a baseline that guesses, on the evaluation samples. */
 export interface Chance {
   /**
    * Fraction of samples that have the most frequent class, 0 to 1. Absent unless classes are predicted and known in

@@ -82,8 +82,8 @@ const roundingGain = 1e-6;
 const greatest = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.max(a, b), 0);
 
 /**
- * An improved placement, and the predicted seconds of one token exchange before and after the change. The seconds are
- * valid only if the time of an all-to-all was measured.
+ * An improved expert placement, and the predicted time of one token exchange before and after the change, in seconds.
+ * The times are valid only if the time of an all-to-all was measured.
  */
 interface BetterPlacement {
   readonly placement: ExpertPlacement;

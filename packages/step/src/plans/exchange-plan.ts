@@ -13,12 +13,12 @@ import {
   isSchedulePlanned,
 } from "./expert-schedule-plan.ts";
 
-/** Names of the parts of a plan. Each part is measured and planned as a unit. */
+/** Names of the parts of a run's plan. The values of one part are measured and planned together. */
 export const planNames = ["expertSchedule", "experts", "exchange", "curvature", "expertExchange"] as const;
 
 export type PlanName = (typeof planNames)[number];
 
-/** Values that a part of a plan depends on, as text, by name. */
+/** Values on which one part of a plan depends, by name. Each value is stored as text. */
 export type PlanBasis = Readonly<Record<string, string>>;
 
 /**
@@ -30,7 +30,7 @@ export interface ExchangePlan {
   readonly buckets?: BucketPlan | undefined;
   /** Share of each tensor's entries that are sent, by path; 1 for dense tensors. Only with `compression: lags`. */
   readonly densities?: { readonly [path: string]: number } | undefined;
-  /** Form of K-FAC, owner of each inversion, and buckets of factors. Absent: not planned. */
+  /** K-FAC variant, owner of each inversion, and buckets of factors. Absent: not planned. */
   readonly curvature?: CurvaturePlan | undefined;
   /** Dispatch of tokens to experts. Absent: not planned. */
   readonly experts?: ExpertsPlan | undefined;
@@ -39,7 +39,7 @@ export interface ExchangePlan {
    * times. Measured only once per run, so that a repeated step makes the same decision.
    */
   readonly expertExchange?: LinearCollectiveModel | undefined;
-  /** Schedule of expert shards. Only with `shards: auto`. */
+  /** Planned schedule by which ranks divide the work on sharded experts. Only with `shards: auto`. */
   readonly expertSchedule?: ExpertSchedulePlan | undefined;
   /**
    * Values that each part of the plan depends on. Absent for parts whose values are unknown, as in older checkpoints.
@@ -47,10 +47,10 @@ export interface ExchangePlan {
   readonly basis?: { readonly [name in PlanName]?: PlanBasis | undefined } | undefined;
 }
 
-/** A plan that contains buckets. */
+/** A plan that contains gradient buckets. */
 export type BucketedPlan = ExchangePlan & { readonly buckets: BucketPlan };
 
-/** Schema of a plan in a file. */
+/** Schema of a run's plan as stored in a file, such as the manifest of a checkpoint. */
 export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
   buckets: z
     .array(z.array(z.string().min(1)).min(1))
@@ -68,16 +68,19 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
 export const isExchangePlanned = ({ buckets, compression, ranks }: Job): boolean =>
   ranks > 1 && (buckets.kind === "mg-wfbp" || buckets.kind === "moe-idle" || compression.kind === "lags");
 
-/** Rules for one part of a plan: when a job needs the part, and what the part depends on. */
+/** Rules for one part of a plan: which jobs need the part, and which settings the part depends on. */
 interface PlanKind {
-  /** Name of the part in messages. */
+  /** Name of this part of the plan in messages. */
   readonly title: string;
   readonly fields: readonly Exclude<keyof ExchangePlan, "basis">[];
-  /** Whether the job leaves this part to planning. */
+  /** Returns whether the job leaves the values of this part to planning. */
   readonly isPlanned: (job: Job) => boolean;
-  /** Job settings that the part depends on, in addition to ranks, mesh, hosts, backend, batch and tensors. */
+  /**
+   * Returns the job settings on which this part of the plan depends, in addition to ranks, mesh, hosts, backend, batch
+   * and tensors.
+   */
   readonly settings: (job: Job) => object;
-  /** Whether the job allows the planned values. Default: always allowed. */
+  /** Returns whether the job allows the planned values. Absent: every job allows the planned values. */
   readonly fits?: (plan: ExchangePlan, job: Job) => boolean;
 }
 
@@ -130,6 +133,6 @@ export const planKinds: { readonly [name in PlanName]: PlanKind } = {
 /** Whether at least one part of a plan must be made for a job before its first step. */
 export const isPlanned = (job: Job): boolean => planNames.some((name) => planKinds[name].isPlanned(job));
 
-/** Whether a part must be planned for a job. @param kept Parts of an earlier plan that are reused. */
+/** Whether a part of the plan must be planned for a job. @param kept Parts of an earlier plan that are reused. */
 export const isDue = (name: PlanName, job: Job, kept: ExchangePlan | undefined): boolean =>
   planKinds[name].isPlanned(job) && planKinds[name].fields.every((field) => kept?.[field] === undefined);

@@ -2,14 +2,19 @@ import { recordSchema } from "@skein/cli/node";
 import { expertsOf, hasShards, type Job, type ShardSchedule } from "@skein/job/node";
 import { z } from "zod";
 
-/** Schedule for the ranks along the mesh axis "tensor", which share each expert. Chosen before the first step. */
+/**
+ * Planned schedule by which the ranks along the mesh axis "tensor" divide the work on sharded experts. Chosen before
+ * the first step.
+ */
 export interface ExpertSchedulePlan {
   readonly schedule: ShardSchedule;
-  /** Predicted seconds of a pass through a layer, for each schedule that the dispatcher allows. */
+  /** Predicted time of a pass through an expert layer in seconds, for each schedule that the dispatcher allows. */
   readonly seconds: Readonly<Record<string, number>>;
 }
 
-/** Schema of the plan in a checkpoint. Older checkpoints also have a key `mesh`, which is ignored. */
+/**
+ * Schema of the planned expert schedule in a checkpoint. Older checkpoints also have a key `mesh`, which is ignored.
+ */
 export const expertSchedulePlanSchema: z.ZodType<ExpertSchedulePlan> = z.object({
   schedule: z.enum(["baseline", "split-before-gate", "split-after-gate"]),
   seconds: recordSchema(z.number().min(0)),
@@ -19,7 +24,7 @@ export const expertSchedulePlanSchema: z.ZodType<ExpertSchedulePlan> = z.object(
 export const isAllowed = (job: Pick<Job, "model">, schedule: ShardSchedule): boolean =>
   schedule !== "split-after-gate" || expertsOf(job)?.dispatch === "dense";
 
-/** Whether the schedule of expert shards in the job is planned from measurements. */
+/** Whether the job leaves the schedule of the work on sharded experts to planning from measurements. */
 export const isSchedulePlanned = (job: Pick<Job, "model" | "mesh">): boolean =>
   hasShards(job) && expertsOf(job)!.shards === "auto";
 

@@ -18,11 +18,14 @@ import { z } from "zod";
 export interface ExpertsPlan {
   readonly dispatch: DispatchWay;
   readonly chunks: number;
-  /** Number of chunks in the backward pass. Absent: the same as in the forward pass. */
+  /**
+   * Number of chunks of the token exchange in the backward pass. Absent: equal to `chunks`, the number in the forward
+   * pass.
+   */
   readonly backwardChunks?: number | undefined;
 }
 
-/** Schema of the plan in a checkpoint. Older checkpoints also have a key `on`, which is ignored. */
+/** Schema of the planned token dispatch in a checkpoint. Older checkpoints also have a key `on`, which is ignored. */
 export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.object({
   dispatch: z.enum(["dense", "ragged", "hierarchical", "duplicate-free"]),
   chunks: z.int().min(1),
@@ -43,7 +46,7 @@ export const exchangeLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJo
   return levels.length > 1 ? levels : [];
 };
 
-/** Chunk counts to consider for the token exchange. Pipeline planners consider the same counts. */
+/** Chunk counts that a plan may choose for the token exchange. Pipeline planners consider the same counts. */
 const degrees: readonly number[] = [1, 2, 4, 8];
 
 /** Returns the dispatch methods that drop the same tokens and give equal results, with the flat method first. */
@@ -82,10 +85,10 @@ export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [D
   return choices as [DispatchChoice, ...DispatchChoice[]];
 };
 
-/** Returns the number of chunks in the forward pass or in the backward pass, whichever is larger. */
+/** Returns the maximum of the chunk counts of the forward and the backward pass. */
 export const maxChunksOf = (choice: DispatchChoice): number => Math.max(choice.numChunks, backwardChunksOf(choice));
 
-/** Whether two choices are equivalent. */
+/** Whether two dispatch choices have the same method and the same chunk counts. */
 export const isSameChoice = (a: DispatchChoice, b: DispatchChoice): boolean =>
   a.way === b.way && a.numChunks === b.numChunks && backwardChunksOf(a) === backwardChunksOf(b);
 
@@ -99,7 +102,7 @@ export const isExpertsPlanned = (job: Pick<Job, "model">): boolean => {
   return experts !== undefined && isAuto(experts);
 };
 
-/** Whether a plan is one of the choices that this job allows. */
+/** Whether the planned dispatch is one of the dispatch choices that this job allows. */
 export const isExpertsPlanFor = (plan: ExpertsPlan, job: Pick<Job, "model" | "mesh">): boolean => {
   const experts = expertsOf(job);
   const { dispatch: way, chunks: numChunks, backwardChunks } = plan;
@@ -109,7 +112,7 @@ export const isExpertsPlanFor = (plan: ExpertsPlan, job: Pick<Job, "model" | "me
   );
 };
 
-/** Expert settings without `auto` in the dispatch settings. */
+/** Expert settings of a job after `auto` in the dispatch settings is replaced by planned values. */
 export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardChunks"> & {
   readonly dispatch: DispatchWay;
   readonly chunks: number;

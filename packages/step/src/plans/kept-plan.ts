@@ -5,7 +5,7 @@ import { type ExchangePlan, type PlanBasis, type PlanName, planKinds, planNames 
 
 /** Properties of a run that plans depend on, in addition to the job. Equal on all ranks. */
 export interface PlanWorld {
-  /** Ranks on each host. */
+  /** Ranks on each host: one list of ranks per host. */
   readonly hosts: readonly (readonly number[])[];
   /** Hash of the paths, dtypes and shapes of the trained tensors. */
   readonly trainedHash: string;
@@ -26,7 +26,7 @@ export const planBasis = (name: PlanName, job: Job, { hosts, trainedHash }: Plan
   settings: JSON.stringify(planKinds[name].settings(job)),
 });
 
-/** Removes parts of a plan. */
+/** Returns a plan without the named parts. */
 const without = (plan: ExchangePlan, names: readonly PlanName[]): ExchangePlan => {
   const fields = new Set<string>(names.flatMap((name) => planKinds[name].fields));
   const basis = Object.entries(plan.basis ?? {}).filter(([name]) => !names.includes(name as PlanName));

@@ -133,7 +133,11 @@ const stepped = (
   return new Map(leafPaths(result).map((path, i) => [path, leaves[i]!.toNumbers()]));
 };
 
-/** @param tolerance Largest difference in a leaf, relative to the leaf's largest value. */
+/**
+ * Requires that two sets of leaves are equal up to rounding.
+ *
+ * @param tolerance Upper bound of the differences in a leaf, relative to the leaf's largest absolute value.
+ */
 const expectSame = (
   own: ReadonlyMap<string, readonly number[]>,
   other: ReadonlyMap<string, readonly number[]>,

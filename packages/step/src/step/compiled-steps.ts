@@ -52,7 +52,10 @@ export interface DeviceResult {
 
 type Batch = object;
 
-/** A compiled program, whose arguments are a state, a batch part, and the fields of `StepInputs`. */
+/**
+ * A compiled program that computes one part of a batch. Its arguments are the state, the batch part, and the fields of
+ * `StepInputs`.
+ */
 type CompiledPart<Result> = ((
   state: DeviceState,
   batch: Batch,
@@ -68,7 +71,7 @@ type LookAhead = ((
   release(): void;
 };
 
-/** Empty values of the whole batch, for a batch that is not split. */
+/** Placeholder without values of the whole batch, for a batch that is not split. */
 const noWholeBatchFacts: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
 
 export interface StepsInput {
@@ -147,7 +150,7 @@ export class CompiledSteps {
   /** Compiled programs for the parts of a split batch except the last part, by curvature mode. */
   private readonly accumulating = new Map<CurvatureMode, CompiledPart<Accumulated<DeviceArray>>>();
   private readonly lookAheadPass: LookAhead;
-  /** Whether the computation of a part needs values of the whole batch. */
+  /** Whether the computation of a batch part needs values of the whole batch, such as the number of unmasked rows. */
   private needsLookAhead: boolean;
   /** Compiled program for `gradients`. Undefined: not requested yet. */
   private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: CompiledPart<unknown> } | undefined;
@@ -225,7 +228,7 @@ export class CompiledSteps {
     return compiled;
   }
 
-  /** Computes the values of the whole batch that the computation of each part needs. */
+  /** Computes the values of the whole batch that the computation of each batch part needs. */
   private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<WholeBatch<DeviceArray>> {
     if (!this.needsLookAhead) return noWholeBatchFacts;
     let passed: PassAhead<DeviceArray> | undefined;

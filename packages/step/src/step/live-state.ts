@@ -10,7 +10,7 @@ import type { DeviceState } from "./train-state.ts";
 import { finiteNames } from "./train-step.ts";
 import { readFigures, type UpdateFigures } from "./update-figures.ts";
 
-/** Results of a step that the host reads. */
+/** Results of a training step, as numbers on the host. */
 export interface StepFigures {
   /** Mean loss over all ranks. */
   readonly loss: number;
@@ -156,7 +156,7 @@ export class LiveState {
     );
   }
 
-  /** Reports the factors that the last refresh could not invert. */
+  /** Reports the K-FAC factors that the last refresh of inverses could not invert. */
   private async remarkOnStaleFactors(updates: number): Promise<void> {
     const { curvature, backend, remark } = this.input;
     if (curvature === undefined || curvature.factorNames.length === 0) return;

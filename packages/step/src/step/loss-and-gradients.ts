@@ -50,9 +50,12 @@ export interface StepResult {
   readonly figures: Tensor | readonly [];
 }
 
-/** Values of the whole batch, accumulated over the parts that the look-ahead pass has processed so far. */
+/**
+ * Values of the whole batch, accumulated over the batch parts processed so far. They are computed before the gradients
+ * of the first part.
+ */
 export interface PassAhead<Leaf> extends WholeBatch<Leaf> {
-  /** Number of parts so far, u32 scalar. */
+  /** Number of batch parts processed so far, u32 scalar. */
   readonly parts: Leaf;
 }
 
@@ -74,7 +77,7 @@ export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, inputs?: S
  * other.
  */
 export interface Accumulated<Leaf> {
-  /** Number of parts so far, u32 scalar. */
+  /** Number of batch parts processed so far, u32 scalar. */
   readonly parts: Leaf;
   /**
    * Sums over the parts. Each part contributes a share of the rank's loss, so after the last part the sums cover the
@@ -101,7 +104,7 @@ export const exchangeOptions = (
   step,
 });
 
-/** Returns the inputs of the loss of a part, in addition to trained parameters and batch. */
+/** Returns the inputs of a batch part's loss, in addition to the trained parameters and the batch. */
 const contextOf = (
   { lossScale, model }: Pick<Parts, "lossScale" | "model">,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
@@ -124,7 +127,7 @@ export const keyOfPart = (state: Pick<TrainState<Tensor>, "key" | "step">, numbe
   return number === undefined ? key : foldIn(key, number);
 };
 
-/** Adds the results of two parts of a batch. */
+/** Adds the accumulated results of the earlier batch parts and the results of the current part. */
 const sumOf = <T>(before: T, own: T): T =>
   inPhase("update", () => scope("accumulate", () => zipTrees((a: Tensor, b: Tensor) => add(a, b), before, own) as T));
 
@@ -211,7 +214,7 @@ export const accumulate =
     };
   };
 
-/** Whether the parts of a batch need the model state of the whole batch. */
+/** Whether each part of a rank's batch needs the model state of the whole batch. */
 export const needsWhole = ({ model, accumulate: numParts }: Pick<Parts, "model" | "accumulate">): boolean =>
   numParts > 1 && model.needsWhole === true;
 
@@ -240,8 +243,9 @@ export const lookAhead =
  * the ranks. Gradients are this rank's gradients; the mean over the ranks is the gradient of the loss.
  *
  * @param params All parameters of the model. Gradients are computed for the trained parameters only.
- * @param mode Unless "keep", layer statistics are gathered, as means over parts and ranks.
- * @param inputs With earlier parts in `before`, loss, gradients and statistics cover all parts.
+ * @param mode Curvature mode of the step. Modes other than "keep" also gather layer statistics, as means over parts and
+ * ranks.
+ * @param inputs If `before` holds results of earlier batch parts, loss, gradients and statistics include these parts.
  */
 export const lossAndGradients = (
   parts: Parts,

@@ -3,7 +3,7 @@ import { divideOrZero, type LossResult } from "@skein/models";
 import { add, allReduce, inPhase, type Mesh, multiply, scope, stopGradient, type Tensor } from "@skein/tensor-core";
 import { axisSize, constantOf } from "@skein/tensor-core/backend";
 
-/** Split of a batch over ranks, and over parts of a rank. */
+/** Split of a batch over ranks, and of each rank's batch into parts. */
 export interface BatchSplit {
   /** Mesh axis over which the batch is split. Covers all ranks. */
   readonly axis: string;
@@ -11,7 +11,7 @@ export interface BatchSplit {
   readonly numParts: number;
 }
 
-/** Returns the split of a batch over ranks and parts. */
+/** Returns the split of a batch over ranks, and of each rank's batch into parts. */
 export const splitOf = ({
   mesh,
   accumulate: numParts,

@@ -3,7 +3,7 @@ import type { AnyModel, BatchTree } from "../task/task.ts";
 import { withParameters } from "../building/frozen.ts";
 import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
 
-/** Values of the whole batch that the computation of a part needs. */
+/** Values of a rank's whole batch that the computation of each batch part needs. */
 export interface WholeBatch<Leaf> {
   /**
    * Number of unmasked rows in the rank's whole batch, f32 scalar. Empty if the batch has one part, or if the count is

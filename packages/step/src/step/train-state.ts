@@ -311,10 +311,13 @@ export const stateSpecs = (
   coordinates: MeshCoordinates = firstCoordinates(parts.mesh),
 ): TrainState<TensorSpec> => specsOf(initState(parts), parts.mesh, coordinates);
 
-/** Whether a leaf differs between ranks: a residual, or a factor inverse that only some ranks use. */
+/**
+ * Whether a leaf of the state differs between ranks. Such leaves are residuals, and factor inverses that only some
+ * ranks use.
+ */
 const isOwn = (path: string): boolean => path.startsWith("residuals.") || /^optimizer(\.\d+)*\.own\./.test(path);
 
-/** Whether a leaf is a pending gradient. Pending gradients are applied before the state is saved. */
+/** Whether a leaf of the state is a pending gradient. Pending gradients are applied before the state is saved. */
 const isPending = (path: string): boolean => path === "due" || path.startsWith("pending.");
 
 /**
@@ -349,7 +352,7 @@ export interface SavedLeaves<Leaf> {
   readonly own: Map<string, Leaf>;
 }
 
-/** Properties that determine which leaves of the state differ between ranks. */
+/** Sharding, mesh and ZeRO stage of a run, which determine the leaves of the state that differ between ranks. */
 export type Layout = Pick<Parts, "sharding" | "mesh" | "zero">;
 
 export const splitLeaves = <Leaf extends { readonly shape: Shape }>(

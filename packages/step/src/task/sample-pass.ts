@@ -14,8 +14,8 @@ import { type AnyModel, batchSpecs, type DataSet } from "./task.ts";
 export type SampleKind = "classes" | "values" | "text" | "tree";
 
 /**
- * Requires that each result has one row per sample. @throws ConfigError that names the first result with another number
- * of rows.
+ * Requires that each output tensor of a forward pass has one row per sample. @throws ConfigError that names the first
+ * output tensor with another number of rows.
  */
 const requireRows = (traced: Traced, count: number, predicts: DataSet["predicts"]): void => {
   const results = Object.entries(namedResults<TensorSpec>(resultSpecs(traced), predicts));

@@ -53,7 +53,10 @@ export type AnyModel = Model<unknown, unknown, unknown>;
 /** A user-defined model, which may return any sums and any tree of tensors. */
 export type OwnModel = Model<unknown, unknown, unknown, Sums, unknown>;
 
-/** Learning task of a model, without the samples. */
+/**
+ * Description of the data that a model is trained on: specs of a sample, kind of label, and number of classes. Contains
+ * no samples.
+ */
 export interface Task extends Pick<DataSet, "predicts" | "classes"> {
   /** Specs of one sample, as a tree. */
   readonly sample: NamedTree<TensorSpec>;
@@ -80,7 +83,10 @@ export const layoutOf = ({ fields }: { readonly fields: Leaves<TensorSpec> }): s
     .sort()
     .join(", ");
 
-/** Returns the task of a data set, which is the first argument of a factory of `defineModel`. */
+/**
+ * Returns the description of a data set's samples and labels, without the samples. This is the first argument of a
+ * factory of `defineModel`.
+ */
 export const taskOf = ({ train, predicts, classes }: Pick<TrainingData, "train" | "predicts" | "classes">): Task => {
   const specs = Object.fromEntries(Object.entries(train.fields).map(([path, spec]) => [path, specOf(spec)]));
   const spec = (path: string): TensorSpec => {

@@ -11,7 +11,7 @@ const ignoredKeys: readonly string[] = ["mask", "then", "toJSON", "dtype", "shap
 const isBranch = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !(value instanceof Tensor);
 
-/** Wraps a tree, and calls `miss` with each path that is read but does not exist. */
+/** Returns a proxy of a tree. The proxy calls `miss` with each path that is read but does not exist. */
 const watched = <T extends object>(tree: T, at: string, miss: (path: string) => void): T =>
   new Proxy(tree, {
     get: (target, key, receiver): unknown => {

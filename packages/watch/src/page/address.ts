@@ -12,7 +12,7 @@ export interface View {
   /** Smoothing weight, 0 to 0.99. */
   readonly smoothing: number;
   readonly isLogarithmic: boolean;
-  /** Visible range of the axis. Undefined: the complete axis. */
+  /** Visible range of the x axis. Undefined: the complete axis. */
   readonly range: { readonly from: number; readonly to: number } | undefined;
   /** Id of the run whose details are open. Undefined: no details are open. */
   readonly detailed: string | undefined;

@@ -29,13 +29,13 @@ const epochsOf = (rows: Rows, steps: Rows | undefined): Float64Array => {
   return result;
 };
 
-/** Returns the positions of rows along an axis, ascending. */
+/** Returns the position of each row along the x axis, ascending. */
 export const positionsOf = (rows: Rows, axis: Axis, steps: Rows | undefined): Float64Array =>
   axis === "step" ? rows.steps : axis === "time" ? rows.times : epochsOf(rows, steps);
 
 /**
- * Returns the range of runs along an axis. The range does not depend on the drawn lines, so that all charts have the
- * same range.
+ * Returns the range of the rows of the given runs along the x axis. The range does not depend on the drawn lines, so
+ * that all charts have the same range.
  */
 export const extentOf = (
   runs: readonly { readonly byType: ReadonlyMap<string, Rows> }[],

@@ -1,7 +1,7 @@
 import { Rows } from "@skein/run-files";
 import type { MessageHeader } from "../encode-rows.ts";
 
-/** Tables of a run in the page, by line type. */
+/** Metric tables of a run that are loaded in the page, by line type. */
 export interface LoadedTables {
   generation: number;
   byType: Map<string, Rows>;

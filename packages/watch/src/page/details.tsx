@@ -48,7 +48,7 @@ const Copied = ({ text, what }: { readonly text: string; readonly what: string }
   </span>
 );
 
-/** Whether a leaf value is shown. Null and empty objects are not shown. */
+/** Whether the details of a run show a leaf value. Null and empty objects are not shown. */
 const hasValue = (value: unknown): boolean => (typeof value === "object" ? Array.isArray(value) : value !== undefined);
 
 const Facts = ({ title, value }: { readonly title: string; readonly value: unknown }): JSX.Element | null => {

@@ -129,7 +129,7 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
   const checkpointHistograms = useSignal<StepHistograms | undefined>(undefined);
   const step = useSignal<number | undefined>(undefined);
   const status = useSignal("");
-  /** Number of available histograms when histograms were requested. Undefined: no request is pending. */
+  /** Number of available histograms at the time of the user's request. Undefined: no request is pending. */
   const askedAt = useSignal<number | undefined>(undefined);
   const problem = useSignal("");
   const { id, state } = run;

@@ -4,9 +4,9 @@ import type { Axis } from "./axis-x.ts";
 import { applyRows, type LoadedTables } from "./decode-rows.ts";
 import { matchesFilter } from "./filter-runs.ts";
 
-/** A run whose rows are loaded in the page. */
+/** A run whose metrics are loaded in the page. */
 export interface LoadedRun extends LoadedTables {
-  /** Incremented after each message with rows. */
+  /** Version of the metrics; incremented after each message with new rows. */
   readonly version: Signal<number>;
   busy: boolean;
   again: boolean;

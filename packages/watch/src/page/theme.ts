@@ -15,7 +15,7 @@ const savedChoice = (): SchemeChoice => {
 };
 
 export const scheme: Signal<SchemeChoice> = signal(savedChoice());
-/** Incremented when colors change, so that canvases are redrawn. */
+/** Version of the colors; incremented when colors change, so that canvases are redrawn. */
 export const colourChanges: Signal<number> = signal(0);
 
 const apply = (): void => {

@@ -101,7 +101,7 @@ export const windowsOf = (
   return [...whole, ...each.toReversed()];
 };
 
-/** Totals of all spans with the same name, on one track of one rank. */
+/** Number and total duration of all spans with the same name, on one track of one rank. */
 export interface SpanRow {
   readonly rank: number;
   readonly track: Track;
