@@ -7,8 +7,8 @@ const baseForms =
   /^(?:access|address|bring|compress|discuss|embed|exceed|express|feed|focus|need|pass|press|process|proceed|seed|shed|speed|string|suppress|toss)$/;
 
 /**
- * Returns the fault of a commit subject. Undefined if the subject is valid. A subject must name an area, and describe
- * the change in the imperative, such as "collectives: resume links after a cut".
+ * Returns the problem with a commit subject. Undefined if the subject is valid. A subject must name an area, and
+ * describe the change in the imperative, such as "collectives: resume links after a cut".
  */
 export const subjectFault = (subject: string): string | undefined => {
   if (subject.length > maxColumns) return `has ${subject.length} characters; use at most ${maxColumns}`;

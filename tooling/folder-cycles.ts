@@ -30,7 +30,8 @@ const level = ({ from, to }: Import): { readonly folder: string; readonly entrie
 };
 
 /**
- * Imports between the entries of a folder: by importing entry, then by imported entry, one of the imports between both.
+ * Imports between the entries of a folder, by importing entry and then by imported entry. For each pair of entries, one
+ * import between the two is stored.
  */
 type FolderImports = Map<string, Map<string, Import>>;
 

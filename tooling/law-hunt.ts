@@ -13,15 +13,15 @@ export interface HuntArguments {
   /** Number of rounds, each with a different seed. */
   readonly times: number;
   /**
-   * Substrings of paths. A law file is used if its path contains one of these substrings. Empty: all law files are
-   * used.
+   * Substrings of paths. A file with property-based tests is used if its path contains one of these substrings. Empty:
+   * all such files are used.
    */
   readonly filters: readonly string[];
 }
 
 const usage = "use: pnpm test:hunt [parts of paths] [--times N]; N is a whole number from 1, and 10 by default";
 
-/** Parses the command line of the hunt. Returns a message if an argument is invalid. */
+/** Parses the command line of the hunt for failing seeds. Returns a message if an argument is invalid. */
 export const parseHuntArguments = (args: readonly string[]): HuntArguments | string => {
   try {
     const { values, positionals } = parseArgs({
@@ -51,7 +51,9 @@ const usesFastCheck = (path: string, known: Map<string, boolean>): boolean => {
   return found;
 };
 
-/** Returns the test files with laws: files that use fast-check, and files named `*laws*`. */
+/**
+ * Returns the files with property-based tests (laws): test files that use fast-check, and test files named `*laws*`.
+ */
 export const lawFiles = (filters: readonly string[] = []): string[] => {
   const known = new Map<string, boolean>();
   return globSync("{packages,apps,benchmarks,examples,tooling}/**/*.test.ts", {
@@ -63,7 +65,7 @@ export const lawFiles = (filters: readonly string[] = []): string[] => {
     .toSorted();
 };
 
-/** A test that failed with a seed. */
+/** A property-based test that failed with a seed. */
 export interface FailedLaw {
   readonly file: string;
   /** Test name after the names of its suites, separated by " > ". Absent: the file failed outside of its tests. */
@@ -72,7 +74,7 @@ export interface FailedLaw {
 }
 
 /**
- * Runs test files once, with the same seed for all laws, and stops at the first failure.
+ * Runs test files once, with the same seed for all property-based tests, and stops at the first failure.
  *
  * @param root Folder of vitest's configuration. Default: the repository.
  * @returns the failures. Tests that ran at the same time as the first failure may have failed, too.
@@ -104,7 +106,7 @@ export const huntRound = async (
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Formats a failure: file, law and seed, the error, and the command that repeats the failure. */
+/** Formats a failure: file, test name and seed, the error, and the command that repeats the failure. */
 export const formatFailure = ({ file, law, detail }: FailedLaw, seed: number): string => {
   // vitest matches `-t` against the names of suites and test, joined by spaces.
   const pattern = law?.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" > ", ".*");

@@ -59,7 +59,8 @@ const emptyBeginning =
   /^(?:What|Of|Where|Which|Whose|The same|So|(?:Most|Least)(?![ -](?:recently|squares|median))|Told|Those|None)\b/;
 
 /**
- * Returns the faults of a comment: each unusual phrase and, for a doc comment, a beginning that does not name a value.
+ * Returns the problems of a comment: each unusual phrase and, for a doc comment, a beginning that does not name a
+ * value.
  */
 export const unusualWords = ({ text, isDoc }: Pick<Comment, "text" | "isDoc">): string[] => [
   ...unusual.flatMap(([phrase, usual]) => {

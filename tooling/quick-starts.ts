@@ -9,11 +9,11 @@ export const compiledOnce: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(repository, "node_modules/.cache/compiled"),
 };
 
-/** Node option that loads packages in their built form, which has a few files instead of hundreds of modules. */
+/** Node option that loads the compiled output of packages, which has a few files instead of hundreds of modules. */
 export const asBuilt = "--conditions=skein-built";
 
 /**
- * Returns environment variables for processes that cannot be configured by options.
+ * Returns environment variables that let processes start quickly, for processes that cannot be configured by options.
  *
  * @param built Whether the packages have been built from their current sources.
  */

@@ -64,8 +64,8 @@ const formatCheck = ({ name, status, detail }: Check): string =>
 /**
  * Runs a stage, prints its title and result, and returns its checks.
  *
- * @param alone Whether no other stage writes to the terminal at the same time, so that the title can be printed at the
- * start.
+ * @param alone Whether the title can be printed at the start, because no other stage writes to the terminal at the same
+ *   time.
  */
 const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly Check[]> => {
   const title = `\n── ${name}`;

@@ -27,7 +27,7 @@ const threadEntries = (source: string): Record<string, string> => {
  * Returns the build settings of a published package: ESM only, with declarations, all files directly in `dist`. Files
  * of threads become separate entries, and each `new URL` that refers to such a file is rewritten.
  *
- * @param bundled source folders of private packages with threads, which become part of the published package.
+ * @param bundled Source folders of private packages with threads, which become part of the published package.
  */
 export const library = ({
   entry,

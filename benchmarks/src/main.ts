@@ -36,11 +36,11 @@ import { benchMemory } from "./suites/memory.ts";
 import { benchProblem } from "./suites/steps.ts";
 
 interface SuiteContext {
-  /** Temporary folder that is removed at the end. */
+  /** Temporary folder of the benchmark run, removed at the end of the run. */
   readonly folder: string;
-  /** Versions of all libraries that took part; suites add entries. */
+  /** Versions of all libraries that the suites have measured. Suites add their libraries. */
   readonly versions: Record<string, string>;
-  /** Plots for the page; suites add entries. */
+  /** Plots for the page. Suites add their plots. */
   readonly plots: Plot[];
   /** Whether to check only that suites run, without accurate times. Some suites ignore this option. */
   readonly quick: boolean;
@@ -94,8 +94,8 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
 ]);
 
 /**
- * Studies run only if their name is given, and have separate options. A study trains for hours, or writes a page
- * without measurements.
+ * Functions that run a study, by command name. Studies run only if their name is given, and have separate options. A
+ * study trains for hours, or writes a page without measurements.
  */
 const studies: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   search: (args) => runStudy(search, args),

@@ -23,7 +23,7 @@ import { handWrittenPages, landingPage, pageText } from "./pages.ts";
 /** Output folder of the site. The site can be opened locally or copied to a web server. */
 export const siteFolder: string = join(repository, "dist/site");
 
-/** Faults found while the site is built. */
+/** Problems found while the site is built. */
 export interface SiteBuild {
   /** Warnings of TypeDoc, such as broken links, tags without effect, and types in a signature that are not exported. */
   readonly warnings: readonly string[];

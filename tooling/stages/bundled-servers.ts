@@ -27,7 +27,7 @@ interface Server {
   readonly name: string;
   /** Bundles the program of tooling/consumer into a folder. @returns the path of the file to run. */
   bundle(project: string, folder: string): Promise<string>;
-  /** Returns the expected beginning of each line of output. */
+  /** Returns the expected beginning of each line that the bundled program prints. */
   expected(folder: string): readonly (string | RegExp)[];
 }
 

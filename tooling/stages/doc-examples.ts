@@ -22,7 +22,7 @@ const core = "@skein/tensor-core";
 interface PackageExamples {
   readonly folder: string;
   readonly examples: readonly DocExample[];
-  /** Exported names that examples of this package may use without an import, by import path. */
+  /** Exported names that the package's examples may use without an import, by import path. */
   readonly doors: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -47,7 +47,7 @@ export const packageExamples = (): PackageExamples[] => {
 };
 
 /**
- * Returns the description of what is wrong with a completed example. Undefined: the output matches the comments of the
+ * Returns a description of the problem with a completed example. Undefined: the output matches the comments of the
  * example.
  */
 export const faultOf = ({ text }: DocExample, { lines, error }: ExampleResult): string | undefined => {

@@ -64,7 +64,7 @@ const readmeChecks = async (env: Readonly<Record<string, string>>): Promise<Chec
  * Runs each README's TypeScript examples as a reader would: with the package's dependencies, in its folder. BLAS tables
  * are stored in a separate cache, because a parallel run with different BLAS tables is rejected.
  *
- * @param built Whether other packages may be loaded in their built form.
+ * @param built Whether imports of packages of this repository may load their compiled output.
  */
 export const readmeStage = async (built: boolean): Promise<Check[]> => {
   const cache = mkdtempSync(join(tmpdir(), "skein-readme-"));
@@ -75,7 +75,11 @@ export const readmeStage = async (built: boolean): Promise<Check[]> => {
   }
 };
 
-/** Runs the single-file examples. @param built Whether other packages may be loaded in their built form. */
+/**
+ * Runs the single-file examples.
+ *
+ * @param built Whether imports of packages of this repository may load their compiled output.
+ */
 export const examplesStage = async (built: boolean): Promise<Check[]> => {
   const checks: Check[] = [];
   const env = { ...shadersThatRunOnce, ...quickStarts(built) };

@@ -161,7 +161,7 @@ export const walkGuide = async (
 export interface GuidesStageOptions {
   /** Whether to run blocks with the word `full` as well. */
   readonly full: boolean;
-  /** Whether other packages may be loaded in their built form. */
+  /** Whether imports of packages of this repository may load their compiled output. */
   readonly built: boolean;
 }
 

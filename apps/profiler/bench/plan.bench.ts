@@ -11,7 +11,7 @@ const spent = new Map<string, number>();
 const add = (phase: string, begin: number): void =>
   void spent.set(phase, (spent.get(phase) ?? 0) + (performance.now() - begin) / 1000);
 
-/** Wraps a job. The time of each method call is added to `spent`. */
+/** Returns the job with timed methods: the duration of each method call is added to `spent`. */
 const timed = (job: ProfiledJob): ProfiledJob => ({
   ...job,
   with: async (set) => {

@@ -13,12 +13,12 @@ import { formatSizes, quickSizes, sizes } from "./problem.ts";
 
 const run = promisify(execFile);
 const rounds = 3;
-/** Time after which a contestant that hangs is stopped; its row then reports the timeout. */
+/** Time after which an implementation that hangs is stopped; its row then reports the timeout. */
 const longestMilliseconds = 300_000;
 
 type Runnable = Extract<Contestant, { command: readonly string[] }>;
 
-/** Runs a contestant with some arguments and returns its standard output. */
+/** Runs an implementation with some arguments and returns its standard output. */
 const measure = async ({ command, environment }: Runnable, words: readonly string[]): Promise<string> => {
   const [program, ...args] = command;
   const { stdout } = await run(program!, [...args, ...words], {
@@ -38,12 +38,12 @@ export interface AllReduceBench {
 }
 
 /**
- * Times in-place f32 all-reduces between `ranks` ranks on this machine. Each contestant checks its results before and
- * after the timed all-reduces. Contestants take turns and each round begins with a different contestant, so that a
- * temporary load on the machine affects all contestants.
+ * Times in-place f32 all-reduces between `ranks` ranks on this machine. Each implementation checks its results before
+ * and after the timed all-reduces. Implementations take turns and each round begins with a different implementation, so
+ * that a temporary load on the machine affects all implementations.
  *
- * @param folder where programs are built.
- * @param quick one short round that shows only whether every contestant runs, not how fast.
+ * @param folder Folder in which programs are built.
+ * @param quick Whether to run one short round, which shows only that every implementation runs, not how fast.
  */
 export const benchAllReduce = async (ranks: number, folder: string, quick: boolean): Promise<AllReduceBench> => {
   const contestants = await findContestants(ranks, folder);
@@ -72,7 +72,7 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
         samples.set(key(name, bytes), [...(samples.get(key(name, bytes)) ?? []), ...microseconds]);
     }
   }
-  // Measurements of a contestant that failed in a later round are ignored.
+  // Measurements of an implementation that failed in a later round are ignored.
   const samplesOf = (name: string, bytes: number): readonly number[] | undefined =>
     reasons.has(name) ? undefined : samples.get(key(name, bytes));
   const summary = (name: string, bytes: number): Summary | undefined => {

@@ -13,7 +13,7 @@ const telling = /^(\w*Error\b|rank \d+:)/;
 const folders = /(file:\/\/)?(\/[\w.@+-]+)+\//g;
 const longest = 160;
 
-/** Explains on one line why a contestant failed: its error message without this machine's folder paths. */
+/** Explains on one line why an implementation failed: its error message without this machine's folder paths. */
 export const complaintOf = ({ stderr = "", killed, code }: Failure, limitMilliseconds: number): string => {
   if (killed === true) return `did not end within ${limitMilliseconds / 1000} s`;
   const line = stderr.split("\n").find((text) => telling.test(text.trim()));

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import type { Measurement } from "./problem.ts";
 
-/** Conditions under which a contestant ran, printed by rank 0 as a line of JSON before its first measurement. */
+/** Conditions under which an implementation ran, printed by rank 0 as a line of JSON before its first measurement. */
 export interface Conditions {
   /** Number of processors that a rank may run on. */
   readonly processors: number;
@@ -14,7 +14,7 @@ export interface Conditions {
   readonly version?: string;
 }
 
-/** Complete output of a contestant. */
+/** Complete output of an implementation. */
 export interface Report {
   readonly conditions: Conditions;
   readonly measurements: readonly Measurement[];
@@ -37,7 +37,7 @@ export const conditionsHere = (): Conditions => {
 };
 
 /**
- * Parses a contestant's output.
+ * Parses an implementation's output.
  *
  * @throws Error if the first line has no conditions, because times without conditions cannot be compared.
  */

@@ -11,8 +11,8 @@ const run = promisify(execFile);
 const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
 /**
- * Benchmark contestant: a command, or the reason why the contestant is missing. The command prints its `Conditions`,
- * and a `Measurement` for each size on its command line.
+ * One of the compared implementations of all-reduce: a command, or the reason why the implementation is missing. The
+ * command prints its `Conditions`, and a `Measurement` for each size on its command line.
  */
 export type Contestant = { readonly name: string } & (
   | { readonly command: readonly string[]; readonly environment?: Readonly<Record<string, string>> }
@@ -70,7 +70,7 @@ const makeCertificates = async (folder: string, ranks: number): Promise<string> 
  * that would otherwise depend on the number of ranks or on how Open MPI was built: one processor per rank if there are
  * enough, a single copy by the kernel (CMA) between two processes, TCP over loopback.
  *
- * @param bound whether to bind each rank to a processor; false for ranks that compute and communicate on different
+ * @param bound Whether to bind each rank to a processor; false for ranks that compute and communicate on different
  * threads, as in skein-train.
  */
 export const mpirun = (
@@ -99,9 +99,9 @@ export const mpirun = (
 const node = [process.execPath, "--no-memory-protection-keys"];
 
 /**
- * Builds and finds all contestants that can all-reduce between `ranks` ranks on this machine.
+ * Builds and finds all implementations that can all-reduce between `ranks` ranks on this machine.
  *
- * @param folder for build outputs.
+ * @param folder Folder for build outputs.
  */
 export const findContestants = async (ranks: number, folder: string): Promise<Contestant[]> => {
   const [open, addon, gloo] = [await buildOpenMpi(folder), await buildAddon(folder), await buildGloo(folder)];

@@ -1,6 +1,6 @@
 /**
- * Names of contestants for rows, legends and pairings. Each name states whether ranks are threads or processes, and the
- * transport between them.
+ * Names of implementations for rows, legends and pairings. Each name states whether ranks are threads or processes, and
+ * the transport between them.
  */
 export const names = {
   threads: "threads of one process",

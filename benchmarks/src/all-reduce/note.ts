@@ -2,8 +2,8 @@ import { type Conditions, describeConditions } from "./conditions.ts";
 import type { Pairing } from "./pairings.ts";
 
 /**
- * Returns the note of a row: the difference in kind between the two contestants, the conditions of each, and the reason
- * if one is missing.
+ * Returns the note of a row: the difference in kind between the two implementations, the conditions of each, and the
+ * reason if one is missing.
  */
 export const noteOf = (
   { ours, peer, unlike }: Pairing,

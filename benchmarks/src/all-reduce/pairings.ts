@@ -1,12 +1,14 @@
 import { names } from "./names.ts";
 
-/** Names of two contestants that a row compares. */
+/** Names of the two implementations that a row compares. */
 export interface Pairing {
   readonly ours: string;
   readonly peer: string;
-  /** Minimum ratio required at a size of `bytes`. Absent or undefined: no requirement. */
+  /**
+   * Returns the required minimum of the row's ratio for vectors of `bytes` bytes. Absent or undefined: no requirement.
+   */
   readonly target?: (bytes: number) => number | undefined;
-  /** Difference in kind between the two contestants, for the row. */
+  /** Difference in kind between the two implementations, for the row. */
   readonly unlike?: string;
 }
 
@@ -15,7 +17,8 @@ const least = (small: number, ratio?: number) => (bytes: number) =>
   bytes === 2 ** 12 ? small : ratio === undefined ? undefined : large(ratio)(bytes);
 
 /**
- * Pairs with required ratios, and further pairs for comparison. A ratio of one half allows twice the peer's latency.
+ * Pairs of implementations that rows compare, with or without a required minimum ratio. A ratio of one half allows
+ * twice the peer's latency.
  */
 export const pairings: readonly Pairing[] = [
   {

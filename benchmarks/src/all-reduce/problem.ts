@@ -15,7 +15,7 @@ export const sizes: readonly Size[] = [
   { bytes: 2 ** 26, samples: 15 },
 ];
 
-/** Sizes with few samples, enough to see that every contestant runs. */
+/** Sizes with few samples, enough to see that every implementation runs. */
 export const quickSizes: readonly Size[] = sizes.map(({ bytes, samples }) => ({
   bytes,
   samples: Math.min(5, samples),
@@ -28,15 +28,15 @@ export const quickSizes: readonly Size[] = sizes.map(({ bytes, samples }) => ({
 export const warmUpsOf = ({ samples }: Size): number => Math.max(10, Math.floor(samples / 5));
 
 /**
- * Line of JSON that a contestant prints for each size after its `Conditions`. `microseconds` has the slowest rank's
- * time for each all-reduce.
+ * Line of JSON that an implementation prints for each size after its `Conditions`. `microseconds` has the slowest
+ * rank's time for each all-reduce.
  */
 export interface Measurement {
   readonly bytes: number;
   readonly microseconds: readonly number[];
 }
 
-/** Formats sizes as in the contestants' command lines: 4096:1000. */
+/** Formats sizes as in the implementations' command lines: 4096:1000. */
 export const formatSizes = (wanted: readonly Size[]): string[] =>
   wanted.map(({ bytes, samples }) => `${bytes}:${samples}`);
 

@@ -121,9 +121,9 @@ const prepare = async (problem: LoadedProblem, settle: () => Promise<unknown>): 
 };
 
 /**
- * Returns jax-js on its default device as a contestant.
+ * Returns the implementation that computes with jax-js on its default device.
  *
- * @param settle waits until the device has finished all submitted work.
+ * @param settle Waits until the device has finished all submitted work.
  */
 export const jaxContestant = (version: string, settle: () => Promise<unknown> = async () => undefined): Contestant => ({
   version,

@@ -6,7 +6,9 @@ import { hostArray, trainingStep } from "./training-step.ts";
 const checkedSteps = 5;
 
 /**
- * Returns Skein on any backend as a contestant. @param settle waits until the backend has finished all submitted work.
+ * Returns the implementation that computes with Skein on a given backend.
+ *
+ * @param settle Waits until the backend has finished all submitted work.
  */
 export const skeinContestant = (
   backend: Backend,

@@ -70,8 +70,9 @@ const languageModel = (
 };
 
 /**
- * Returns TensorFlow.js on its current backend as a contestant. @param settle waits until the backend has finished all
- * work.
+ * Returns the implementation that computes with TensorFlow.js on its current backend.
+ *
+ * @param settle Waits until the backend has finished all submitted work.
  */
 export const tfjsContestant = (settle: () => Promise<unknown> = async () => undefined): Contestant => {
   const prepare = async (problem: LoadedProblem): Promise<PreparedProblem> => {

@@ -5,7 +5,9 @@ import type { Setting } from "./settings.ts";
 import { triedIn, type Try } from "./tries.ts";
 import { bestOf } from "./verdict.ts";
 
-/** Search run at one learning rate, with its result. `peak` is the peak learning rate. */
+/**
+ * Training run of the search at one learning rate, with its result. `peak` is the peak learning rate of the schedule.
+ */
 export interface RateTry extends Try<SearchRun> {
   readonly peak: number;
 }
@@ -22,7 +24,7 @@ export interface Choice {
  * of them is chosen; if every rate diverged, the lowest rate is chosen.
  *
  * @param resultOf Returns the result of a search run.
- * @returns undefined while a search run is missing, because all settings must have the same number of tries.
+ * @returns undefined while a search run is missing, because all settings must have the same number of search runs.
  */
 export const chooseRate = (
   model: ModelJob,

@@ -5,16 +5,17 @@ import { type ConvergenceRun, minSeeds } from "./plan.ts";
 import type { Setting } from "./settings.ts";
 import { compareQuality, type Quality, qualityOf, type Standing, type Verdict } from "./verdict.ts";
 
-/** A setting on a model, with all its seeds. */
+/** Training runs of one model with one compression setting, one run per seed. */
 export interface Entry {
   readonly model: ModelJob;
   readonly setting: Setting;
   readonly outcomes: readonly (Outcome | undefined)[];
-  /** Whether the entry is a dense baseline, with which compressed settings are compared. */
+  /** Whether the setting is a dense baseline, with which compressed settings are compared. */
   readonly isDense: boolean;
   readonly quality: Quality | undefined;
   /**
-   * Comparison with the dense runs; undefined for dense runs, and while the entry or its dense runs have no quality.
+   * Comparison with the dense runs. Undefined for dense runs, and while the quality of these runs or of the dense runs
+   * is unknown.
    */
   readonly verdict: Verdict | undefined;
   /**
@@ -31,7 +32,7 @@ const denseRunsOf = (run: ConvergenceRun, runs: readonly ConvergenceRun[]): Conv
   return dense.length > 0 ? dense : named("identity"); // the model's default optimizer is the compared optimizer
 };
 
-/** Returns the entries of a plan, in plan order. */
+/** Groups the runs of a plan by model and compression setting, in plan order. */
 export const entriesOf = (runs: readonly ConvergenceRun[], resultOf: ResultOf): Entry[] => {
   const outcomesOf = (some: readonly ConvergenceRun[]): (Outcome | undefined)[] =>
     some.map((run) => resultOf(run)?.outcome);

@@ -1,6 +1,6 @@
 import type { JobFile } from "../studies/job-file.ts";
 
-/** A model and its data, trained by four ranks over threads. */
+/** A model and its data, trained by four ranks that run in threads. */
 export interface ModelJob {
   readonly name: string;
   readonly title: string;

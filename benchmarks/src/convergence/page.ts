@@ -31,8 +31,8 @@ const formatQuality = (quality: Quality | undefined): string => {
 };
 
 /**
- * Returns the reason why an entry has no figure, taken from its first seed without a figure. Undefined: all seeds have
- * figures.
+ * Returns the reason why the table has no quality for a setting: the failure of the first seed without a result.
+ * Undefined: all seeds have results.
  */
 const trouble = ({ outcomes }: Entry): string | undefined => {
   for (const outcome of outcomes)

@@ -9,7 +9,7 @@ const formatTry = ({ run, quality }: Choice["tries"][number], chosen: number): s
   return run.factor === chosen ? `**${text}**` : text;
 };
 
-/** Returns a page with a table per model that shows every try of every setting, and the chosen rate. */
+/** Returns a page with a table per model that shows every search run of every setting, and the chosen rate. */
 export const searchPage = (runs: readonly SearchRun[], resultOf: ResultOf): string => {
   const header = [
     "compression",

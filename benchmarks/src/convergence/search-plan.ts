@@ -15,13 +15,13 @@ export interface SearchRun extends Run {
 
 /**
  * Learning-rate factors tried for every setting of every model, including dense settings, around a middle that depends
- * only on model and optimizer. Factors of 3 instead of 2, so that three tries cover methods whose best rate is far from
- * that of dense training.
+ * only on model and optimizer. Factors of 3 instead of 2, so that three search runs cover methods whose best rate is
+ * far from that of dense training.
  */
 export const factors: readonly number[] = [1 / 3, 1, 3];
 /** Factors with --quick, which shows only whether the runs complete. */
 const quickFactors: readonly number[] = [1];
-/** Fraction of the training samples held out to evaluate a try. The search does not use the test samples. */
+/** Fraction of the training samples held out to evaluate a search run. The search does not use the test samples. */
 export const validationFraction = 0.1;
 /** Seed of the search, which no later run of a setting uses. */
 const seed = 101;

@@ -14,16 +14,16 @@ export interface Setting {
   readonly job?: JobFile;
   /** Additional job options for one model, by model name. */
   readonly jobOf?: Readonly<Record<string, JobFile>>;
-  /** Models that are not trained with the setting. */
+  /** Names of the models that the study does not train with this compression setting. */
   readonly leavesOut?: readonly string[];
   /**
-   * Name of the setting to compare with. A method that needs a different optimizer is compared with dense training by
-   * that optimizer.
+   * Name of the dense setting with which this setting is compared. A method that needs a different optimizer is
+   * compared with dense training by that optimizer.
    */
   readonly comparedWith: string;
-  /** Maximum quality loss compared with that setting. */
+  /** Maximum quality loss compared with the setting `comparedWith`. */
   readonly margin: Margin;
-  /** Reason for the job options that the setting changes. */
+  /** Reason why the setting overrides job options. */
   readonly why?: string;
 }
 
@@ -44,7 +44,10 @@ const close: Margin = { points: 1, bits: 0.1 };
 /** Allowed quality loss for methods that send only signs, or drop most of a gradient without a residual. */
 const loose: Margin = { points: 3, bits: 0.4 };
 
-/** Momentum 0.9, as in papers on quantization and low rank. ResNet-18 already uses it. */
+/**
+ * Momentum 0.9 for models whose job uses another optimizer, as in papers on quantization and low rank. ResNet-18
+ * already uses momentum.
+ */
 const momentum: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.05 } },
   "moby-dick-gpt": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.3, final: 0.03 } },
@@ -333,6 +336,6 @@ const core: ReadonlySet<string> = new Set([
 /** Whether a claim depends on the result of a setting on a model. */
 export const isCore = (model: ModelJob, { name }: Pick<Setting, "name">): boolean => model.core && core.has(name);
 
-/** Returns the settings that are made for a model, dense first. */
+/** Returns the compression settings with which the study trains a model, dense first. */
 export const settingsOf = ({ name }: ModelJob): Setting[] =>
   settings.filter(({ leavesOut = [] }) => !leavesOut.includes(name));

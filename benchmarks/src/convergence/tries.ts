@@ -10,8 +10,8 @@ export interface Try<Tried extends Run> {
 }
 
 /**
- * Returns results of tries, or undefined while a try is missing. A run that diverged counts as a result. A run that
- * failed for another reason counts as missing, because the failure says nothing about the setting.
+ * Returns search runs with their results, or undefined while a result is missing. A run that diverged counts as a
+ * result. A run that failed for another reason counts as missing, because the failure says nothing about the setting.
  */
 export const triedIn = <Tried extends Run>(
   runs: readonly Tried[],

@@ -32,7 +32,8 @@ const isBetter = (one: Quality, other: Quality): boolean =>
   one.unit === "%" ? one.mean > other.mean : one.mean < other.mean;
 
 /**
- * Returns the try with the best quality; the first such try if several are equal. Tries without a quality rank last.
+ * Returns the search run with the best quality; if several are equal, the first of them. Runs without a quality rank
+ * last.
  */
 export const bestOf = <Try extends { readonly quality: Quality | undefined }>(tries: readonly Try[]): Try =>
   tries.reduce((so, next) =>
@@ -63,7 +64,7 @@ const rounding = 1e-9;
 /**
  * Compares a method with its dense runs. Higher accuracy is better, fewer bits are better.
  *
- * @param needed minimum number of seeds for a claim, both for the method and for dense training.
+ * @param needed Minimum number of seeds for a claim, both for the method and for dense training.
  */
 export const compareQuality = (quality: Quality, dense: Quality, margin: Margin, needed: number): Verdict => {
   const isPercent = quality.unit === "%";

@@ -16,8 +16,8 @@ import { makeImages } from "./make-images.ts";
 const workers = 2;
 const longestMilliseconds = 600_000;
 /**
- * Maximum difference between the mean pixels of two loaders, 0 to 255. Different resamplers stay below it; a loader
- * that decodes a wrong image, or skips one, exceeds it.
+ * Maximum difference between the mean pixel values of two loaders, 0 to 255. Different resampling methods stay below
+ * this limit; a loader that decodes a wrong image, or skips an image, exceeds the limit.
  */
 const meanTolerance = 1.5;
 
@@ -167,7 +167,7 @@ const jobRow = async (folder: string, images: string, side: number, steps: numbe
  * Measures images per second of Skein's loader and PyTorch's on one folder of JPEGs, with two workers each and without
  * a cache. Also measures how long a ResNet-18 waits for images that are decoded during training.
  *
- * @param quick uses few images, to check only whether the loaders run and agree.
+ * @param quick Whether to use few images, to check only whether the loaders run and agree.
  */
 export const benchImages = async (folder: string, versions: Record<string, string>, quick: boolean): Promise<Row[]> => {
   const images = join(folder, "images");

@@ -27,7 +27,7 @@ const pixelsOf = (index: number): Uint8Array => {
 /**
  * Creates a folder of 256 × 256 JPEGs in ten classes.
  *
- * @param count number of training images; `count / 10` test images are created in addition.
+ * @param count Number of training images; `count / 10` test images are created in addition.
  */
 export const makeImages = async (folder: string, count: number): Promise<void> => {
   const parts = [

@@ -24,7 +24,7 @@ import {
   tolerance,
 } from "./results.ts";
 
-/** Largest ratio on the axis; larger ratios are drawn at the edge. */
+/** Largest ratio of predicted to published time on the axis; larger ratios are drawn at the edge. */
 const maxRatio = 2;
 
 /** Returns a plot of the predicted time of each stage divided by the published time. */

@@ -43,7 +43,7 @@ export const ratioOf = ({ predicted, published }: Figure): number => predicted /
 export const tolerance = 0.2;
 export const isMet = (figure: Figure): boolean => Math.abs(ratioOf(figure) - 1) <= tolerance;
 
-/** Predictions for a network, without published figures. */
+/** Predictions for a network for which no times were published. */
 export interface Prediction {
   readonly run: KfacRun;
   readonly plain: PlainStep;
@@ -54,7 +54,7 @@ export interface Prediction {
    * the inverse.
    */
   readonly largestKept: number;
-  /** Stages of SPD-KFAC if the bound is `LookedBack.largestKept` instead of `largestKept`. */
+  /** Predicted stage times of SPD-KFAC if `LookedBack.largestKept` replaces the bound `largestKept`. */
   readonly spdLookedBack: SecondOrderStages;
   /**
    * Seconds of SPD-KFAC's factor exchange if the forward and backward passes took half, or twice, the estimated time.
@@ -84,7 +84,7 @@ export interface KfacStagesResults {
   readonly pipelining: readonly Figure[];
   /** Comparisons for variants of inverting factors and exchanging inverses. */
   readonly placement: readonly Figure[];
-  /** Comparisons for steps without K-FAC on the published networks. The predictions are rough estimates. */
+  /** Comparisons for steps without K-FAC on the published networks. These predictions are only rough estimates. */
   readonly plain: readonly Figure[];
   readonly lookedBack: LookedBack;
   /**

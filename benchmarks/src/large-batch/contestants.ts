@@ -1,6 +1,6 @@
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 
-/** Hyperparameters of a contestant that the search varies. */
+/** Hyperparameters of a method that the search varies. */
 export interface Setting {
   readonly peak: number;
   /** Trust ratio coefficient; LARS only. */
@@ -18,16 +18,16 @@ export interface Contestant {
   readonly batchesPerEpoch: number;
   readonly job: JobFile;
   readonly optimizer: "lars" | "momentum";
-  /** Learning rates that the search tries first; for LARS with their trust ratio coefficients. */
+  /** Learning rates of the first search runs. For LARS, each rate has a trust ratio coefficient. */
   readonly rates: readonly Pick<Setting, "peak" | "coefficient">[];
-  /** Changes to the best first setting. The search tries each change separately. */
+  /** Changes to the best setting of the first search runs. The search tries each change separately. */
   readonly changes: readonly Partial<Setting>[];
   readonly note: string;
-  /** Whether a claim depends on the contestant. */
+  /** Whether a claim depends on the method. */
   readonly core: boolean;
 }
 
-/** Hyperparameters that all first settings share. */
+/** Hyperparameters that are equal in all first search runs. */
 const middle = { warmupShare: 0.1, weightDecay: 0.0005, labelSmoothing: 0.1, decay: 0.9 };
 
 /** Changes that are known to matter at any batch size. */
@@ -79,9 +79,9 @@ export const contestants: readonly Contestant[] = [
 
 const epochs = 10;
 
-/** Number of samples for the final training of a contestant. */
+/** Number of samples for the final training run of a method. */
 export const trainSamples = 6000;
-/** Number of samples during the search, smaller because there are many tries. */
+/** Number of samples during the search, smaller because the search has many runs. */
 export const searchSamples = 4000;
 /** Fraction of the 60,000 training images held out to evaluate settings. */
 export const validationFraction = 0.1;
@@ -106,8 +106,9 @@ export const quickJob: JobFile = {
 };
 
 /**
- * Returns the job of a contestant with a setting. @param samples number of training samples, divisible by the batch
- * size.
+ * Returns the job of a method with a setting.
+ *
+ * @param samples Number of training samples, divisible by the batch size.
  */
 export const jobOf = (
   { batchesPerEpoch, optimizer, job }: Contestant,
@@ -121,10 +122,10 @@ export const jobOf = (
     ...(labelSmoothing > 0 && { labelSmoothing }),
   });
 
-/** Returns the settings that the search tries first. */
+/** Returns the settings of the first search runs. */
 export const firstSettings = ({ rates }: Contestant): Setting[] => rates.map((rate) => ({ ...middle, ...rate }));
 
-/** Returns the settings that differ from the best first setting in one change each. */
+/** Returns the settings of the second search runs. Each differs from the best first setting in one change. */
 export const changedSettings = ({ changes }: Contestant, best: Setting): Setting[] =>
   changes.map((change) => ({ ...best, ...change }));
 

@@ -9,7 +9,7 @@ import { chooseSetting, planSearch, searchName, type SearchRun } from "./search-
 
 const done = (percent: number): Outcome => ({ kind: "done", ...madeFigures, testAccuracy: percent / 100 });
 
-/** Returns the quality of a try: best at the second rate of each contestant, and better with more weight decay. */
+/** Returns the quality of a search run: best at the second rate of each method, and better with more weight decay. */
 const valueOf = ({ contestant, setting }: SearchRun): number =>
   80 +
   (setting.peak === contestant.rates[1]!.peak && setting.coefficient === contestant.rates[1]!.coefficient ? 1 : 0) +

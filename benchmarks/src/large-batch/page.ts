@@ -4,10 +4,10 @@ import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Contestant, large, small, trainSamples } from "./contestants.ts";
 import type { LargeBatchRun } from "./plan.ts";
 
-/** Minimum number of seeds to claim that a contestant is better. */
+/** Minimum number of seeds to claim that a method is better. */
 export const minSeeds = 3;
 
-/** A contestant and its results. */
+/** A method and its results. */
 export interface Standing {
   readonly contestant: Contestant;
   readonly run: LargeBatchRun;

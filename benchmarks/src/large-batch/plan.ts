@@ -14,7 +14,7 @@ import {
 } from "./contestants.ts";
 import { chooseSetting, searchName } from "./search-plan.ts";
 
-/** Training run of a contestant with the setting that the search chose, evaluated on test samples. */
+/** Training run of a method with the setting that the search chose, evaluated on test samples. */
 export interface LargeBatchRun extends Run {
   readonly contestant: Contestant;
   readonly setting: Setting;

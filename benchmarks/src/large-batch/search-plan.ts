@@ -19,13 +19,13 @@ import {
 
 export const searchName = "large-batch-search";
 
-/** Training run of a contestant with one setting, evaluated on samples held out from training. */
+/** Training run of a method with one setting, evaluated on samples held out from training. */
 export interface SearchRun extends Run {
   readonly contestant: Contestant;
   readonly setting: Setting;
 }
 
-/** Seed of the search, which no later run of a contestant uses. */
+/** Seed of the search, which no later run of a method uses. */
 const searchSeed = 101;
 
 const nameOf = ({ peak, coefficient, ...rest }: Setting): string =>
@@ -54,7 +54,8 @@ const tryOf = (contestant: Contestant, setting: Setting, quick: boolean): Search
 };
 
 /**
- * Returns the tries of a contestant. Changes to the best first setting are added only after the first tries are done.
+ * Returns the search runs of a method. Runs with changes to the best first setting are added only after the first runs
+ * are done.
  */
 export const triesOf = (contestant: Contestant, quick: boolean, resultOf: ResultOf): SearchRun[] => {
   const settings = firstSettings(contestant);
@@ -72,7 +73,10 @@ export const planSearch = ({ quick, resultsOf }: Pick<PlanOptions, "quick" | "re
   return contestants.flatMap((contestant) => triesOf(contestant, quick, (run) => resultIn(results, run)));
 };
 
-/** Returns the best setting of a contestant and all tries, or undefined while a try is missing. */
+/**
+ * Returns the best setting of a method and all its search runs, or undefined while the result of a search run is
+ * missing.
+ */
 export const chooseSetting = (
   contestant: Contestant,
   quick: boolean,

@@ -4,7 +4,8 @@ import type { ContestantProcess } from "./contestant-process.ts";
 import type { ContestantReply } from "./protocol.ts";
 
 /**
- * Starts a contestant as a child process. Lines that start with "@" are replies; other output of a library is dropped.
+ * Starts an implementation as a child process. Lines that start with "@" are replies; other output of a library is
+ * dropped.
  */
 export const startContestant = (
   name: string,

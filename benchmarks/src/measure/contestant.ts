@@ -24,9 +24,10 @@ const measure = async (run: () => void | Promise<void>, seconds: number, iterati
 };
 
 /**
- * Returns a function that answers requests to a contestant. A failure becomes a reply with the library's error message.
+ * Returns a function that answers requests to an implementation. A failure becomes a reply with the library's error
+ * message.
  *
- * @param load finds the problem that a request names.
+ * @param load Finds the problem that a request names.
  */
 export const answering = (
   contestant: Contestant,

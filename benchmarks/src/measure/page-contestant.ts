@@ -2,7 +2,7 @@ import type { Browser } from "playwright-core";
 import type { ContestantProcess } from "./contestant-process.ts";
 import type { ContestantReply, ContestantRequest } from "./protocol.ts";
 
-/** Opens a contestant in a separate page of the browser. */
+/** Opens an implementation in a separate page of the browser. */
 export const openPageContestant = async (browser: Browser, name: string, url: string): Promise<ContestantProcess> => {
   const page = await browser.newPage();
   page.setDefaultTimeout(300_000);

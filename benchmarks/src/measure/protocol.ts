@@ -1,10 +1,10 @@
-/** Request: one line of JSON on the contestant's standard input. */
+/** Request: one line of JSON on the implementation's standard input. */
 export type ContestantRequest =
   | { readonly command: "prepare"; readonly problem: string; readonly folder: string }
   | { readonly command: "measure"; readonly seconds: number; readonly iterations: number };
 
 /**
- * Reply: one line of JSON on the contestant's standard output. The harness validates the values in `checks` before
+ * Reply: one line of JSON on the implementation's standard output. The harness validates the values in `checks` before
  * timing.
  */
 export type ContestantReply =

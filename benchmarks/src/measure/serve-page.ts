@@ -3,8 +3,8 @@ import { withValues } from "../problems/values.ts";
 import { answering, type Contestant } from "./contestant.ts";
 
 /**
- * Lets the harness send requests to this page by `askContestant(request)`. A contestant that cannot start answers every
- * request with the reason.
+ * Lets the harness send requests to this page by `askContestant(request)`. An implementation that cannot start answers
+ * every request with the reason.
  */
 export const serveOnPage = async (open: () => Promise<Contestant>): Promise<void> => {
   const global = globalThis as { askContestant?: unknown };

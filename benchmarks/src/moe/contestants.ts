@@ -29,7 +29,10 @@ const gate = (name: string, note: string, { isCausal = true, ...own }: JobFile &
 /** Gate that is trained with several expert capacities; other gates use the default capacity. */
 const byCapacity = "noisy-top-k";
 
-/** Contestants: the dense model, each gate at the trainer's default capacity, and one gate at other capacities. */
+/**
+ * Variants of the GPT to compare: the dense model, each gate at the trainer's default capacity, and one gate at other
+ * capacities.
+ */
 export const contestants: readonly Contestant[] = [
   { name: dense, note: "feed-forward parts of four times the width", isCausal: true },
   gate("noisy-top-k", "two of eight, by scores with noise"),
@@ -69,7 +72,7 @@ const task: JobFile = {
   evaluation: { batch: 128 },
 };
 
-/** Returns the job of a contestant at a learning rate. */
+/** Returns the job of a variant at a learning rate. */
 export const jobOf = ({ experts }: Contestant, peak: number): JobFile =>
   layJobs(task, {
     model: { kind: "gpt", layers: 2, heads: 4, width: 64, ...(experts && { experts }) },

@@ -41,8 +41,8 @@ export const ways: readonly Way[] = [
 ];
 
 /**
- * Comparison that a run belongs to: exchange methods for one layer; chunk counts for one exchange method; sequential
- * against balanced expert placement.
+ * Comparison that a run belongs to. `ways` compares exchange methods for one layer, `chunks` compares chunk counts for
+ * one exchange method, and `places` compares sequential with balanced expert placement.
  */
 export type Group = "ways" | "chunks" | "places";
 

@@ -14,7 +14,7 @@ const done = (bitsPerByte: number, droppedShare?: number): Outcome => ({
   ...(droppedShare !== undefined && { experts: { droppedShare, imbalance: 2, entropy: 1 } }),
 });
 
-/** Results of a search in which the middle rate is best for every contestant. */
+/** Results of a search in which the middle rate is best for every variant. */
 const searched: Results = madeResults(planSearch({ quick: false }), ({ peak }) => done(peak === 0.008 ? 2.5 : 2.7));
 const runs = planQuality({ quick: false, seeds: [1, 2, 3], resultsOf: () => searched });
 

@@ -5,18 +5,18 @@ import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Contestant, dense } from "./contestants.ts";
 import type { QualityRun } from "./quality-plan.ts";
 
-/** Minimum number of seeds to claim that a contestant is better. */
+/** Minimum number of seeds to claim that a variant is better. */
 export const minSeeds = 3;
 
-/** Quality of a contestant, compared with the dense model. */
+/** Quality of a variant, compared with the dense model. */
 export interface Standing {
   readonly contestant: Contestant;
   readonly peak: number;
   /** Quality on test samples; undefined while a seed is missing. */
   readonly quality: Quality | undefined;
-  /** Gain over the dense model in bits per byte; negative if the contestant is worse. */
+  /** Quality gain over the dense model, in bits per byte. Negative if the variant is worse. */
   readonly gain: number | undefined;
-  /** Whether each seed of the contestant is better than each seed of the dense model. */
+  /** Whether each seed of the variant is better than each seed of the dense model. */
   readonly isBetter: boolean;
   /** Token statistics of the expert layers, averaged over the seeds. */
   readonly experts: ExpertFigures | undefined;
@@ -90,8 +90,8 @@ const section = (title: string, some: readonly Standing[]): string =>
   `## ${title}\n\n${alignColumns([header, ...some.map(cellsOf)])}`;
 
 /**
- * Returns a page with a plot, three sentences, a table of causal contestants, and a table of contestants whose
- * predictions depend on later bytes.
+ * Returns a page with a plot, three sentences, a table of causal variants, and a table of variants whose predictions
+ * depend on later bytes.
  */
 export const qualityPage = (runs: readonly QualityRun[], resultOf: ResultOf, draw: Draw): string => {
   const standings = standingsOf(runs, resultOf);

@@ -5,7 +5,7 @@ import type { PlanOptions } from "../studies/study.ts";
 import { type Contestant, contestants, expectedSeconds, jobOf, quickJob } from "./contestants.ts";
 import { chooseRate, searchName } from "./search-plan.ts";
 
-/** Training run of a contestant with the rate that the search chose, evaluated on test samples. */
+/** Training run of a variant with the rate that the search chose, evaluated on test samples. */
 export interface QualityRun extends Run {
   readonly contestant: Contestant;
   readonly peak: number;

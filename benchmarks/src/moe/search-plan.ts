@@ -7,7 +7,7 @@ import { type Contestant, contestants, expectedSeconds, jobOf, quickJob } from "
 
 export const searchName = "moe-search";
 
-/** Training run of a contestant at one learning rate, evaluated on samples held out from training. */
+/** Training run of a variant at one learning rate, evaluated on samples held out from training. */
 export interface SearchRun extends Run {
   readonly contestant: Contestant;
   readonly peak: number;
@@ -15,10 +15,10 @@ export interface SearchRun extends Run {
 
 const peaks: readonly number[] = [0.004, 0.008, 0.016];
 export const validationFraction = 0.1;
-/** Seed of the search, which no later run of a contestant uses. */
+/** Seed of the search, which no later run of a variant uses. */
 const searchSeed = 101;
 
-/** Returns the tries of a contestant. All contestants get the same number of tries. */
+/** Returns the search runs of a variant. All variants get the same number of search runs. */
 export const triesOf = (contestant: Contestant, quick: boolean): SearchRun[] =>
   (quick ? peaks.slice(0, 1) : peaks).map((peak) => {
     const job = jobOf(contestant, peak);
@@ -38,7 +38,10 @@ export const triesOf = (contestant: Contestant, quick: boolean): SearchRun[] =>
 export const planSearch = ({ quick }: Pick<PlanOptions, "quick">): SearchRun[] =>
   contestants.flatMap((contestant) => triesOf(contestant, quick));
 
-/** Returns the best learning rate of a contestant and all tries, or undefined while a try is missing. */
+/**
+ * Returns the best learning rate of a variant and all its search runs, or undefined while the result of a search run is
+ * missing.
+ */
 export const chooseRate = (
   contestant: Contestant,
   quick: boolean,

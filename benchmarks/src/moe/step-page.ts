@@ -6,13 +6,15 @@ import { flat, sizes } from "./layer-plan.ts";
 import { automatic, gpt, type StepGroup, type StepRun, tensorRanks } from "./step-plan.ts";
 import { speedRange, spread } from "./step-times.ts";
 
-/** Required maximum of the step time with `auto`, relative to the fastest choice. */
+/**
+ * Required maximum ratio of the step time with the plan chosen by `auto` to the step time of the fastest alternative.
+ */
 const wanted = 1.1;
 
-/** Choice that is the baseline of each comparison. */
+/** Baseline of each comparison: the alternative with which all other alternatives are compared. */
 const bases: Readonly<Record<StepGroup, string>> = { ways: flat, shards: "baseline" };
 
-/** All finished runs of a group on one network and number of ranks. */
+/** All finished runs of one comparison on one network and number of ranks. */
 interface Place {
   readonly group: StepGroup;
   readonly title: string;
@@ -33,12 +35,15 @@ const secondsOf = ({ figures }: Place["done"][number]): number => figures.stepSe
 const times = (value: number): string => `${value.toFixed(2)}×`;
 
 /**
- * Whether a run has a choice, set by name, that `auto` could also make. `auto` never chooses `none`, because whole
- * experts on each rank take more memory.
+ * Whether a run uses an alternative that is set in the job, and that `auto` could choose as well. `auto` never chooses
+ * `none`, because whole experts on each rank take more memory.
  */
 const isChoice = ({ run: { choice } }: Place["done"][number]): boolean => choice !== automatic && choice !== "none";
 
-/** Returns the time of `auto` relative to the best named choice, or undefined while either is missing. */
+/**
+ * Returns the step time with `auto`, divided by the step time of the fastest alternative set in the job. Undefined
+ * while either is missing.
+ */
 const ratioToBest = ({ done }: Place): number | undefined => {
   const chosen = done.find(({ run }) => run.choice === automatic);
   const named = done.filter(isChoice);
@@ -82,7 +87,10 @@ const plotOf = (places: readonly Place[]): RangePlot => ({
   }),
 });
 
-/** Describes the fastest named choice per network and number of ranks, with its speed relative to the base. */
+/**
+ * Describes the fastest alternative set in the job, per network and number of ranks, with its speed relative to the
+ * baseline.
+ */
 const fastest = (places: readonly Place[], group: StepGroup): string =>
   places
     .filter((place) => place.group === group)

@@ -18,7 +18,7 @@ import {
  */
 export type StepGroup = "ways" | "shards";
 
-/** Job value that lets the trainer choose. */
+/** Value of a job option that lets the trainer choose among the alternatives. */
 export const automatic = "auto";
 
 /** Run of full training steps of a GPT with experts, on several ranks over a network. */

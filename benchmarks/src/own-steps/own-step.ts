@@ -7,18 +7,21 @@ export interface OwnStep {
   readonly run: SlowLinksRun;
   readonly measured: Summary;
   readonly predictedSeconds: number;
-  /** Number of takes, each a calibration and a measurement. Predicted and measured times are medians over the takes. */
+  /**
+   * Number of repetitions, each with a calibration and a measurement. Predicted and measured times are medians over the
+   * repetitions.
+   */
   readonly takes: number;
-  /** Half the range of the measured takes, relative to the middle of the range. */
+  /** Half the range of the times measured in the repetitions, relative to the middle of the range. */
   readonly relativeHalfRange: number;
 }
 
 /** Returns the relative error of the prediction: predicted / measured − 1. */
 export const errorOf = ({ measured, predictedSeconds }: OwnStep): number => predictedSeconds / measured.median - 1;
 
-/** Method that `skein-profile plan` chose in one take, with its predicted and measured step time. */
+/** Method that `skein-profile plan` chose in one repetition, with its predicted and measured step time. */
 export interface PlannedStep {
-  /** Run of the cell with the baseline method. */
+  /** Run with the baseline method, for the same network, number of ranks and model. */
   readonly run: SlowLinksRun;
   readonly take: number;
   /** Whether the plan considered only methods that exchange the same gradients as the baseline. */
@@ -32,7 +35,10 @@ export interface PlannedStep {
 /** Whether a method exchanges the same gradients as the baseline. */
 const isLossless = ({ method: { setting } }: SlowLinksRun): boolean => setting === undefined;
 
-/** Returns the fastest measured method of a cell, as a reference for a plan. */
+/**
+ * Returns the fastest measured method for the network, number of ranks and model of a plan. Only lossless methods are
+ * compared if the plan must be lossless.
+ */
 export const fastestMeasured = ({ run, lossless }: PlannedStep, steps: readonly OwnStep[]): OwnStep =>
   fastest(
     steps.filter((step) => cellNameOf(step.run) === cellNameOf(run) && (!lossless || isLossless(step.run))),

@@ -45,20 +45,23 @@ const options = {
   help: { type: "boolean", short: "h", default: false },
 } as const;
 
-/** Line of the results file: a measured run with the prediction made minutes before. */
+/** Line of the results file: a measured run, with the prediction made minutes before the measurement. */
 interface Take extends Result {
   readonly predictedSeconds: number;
   /** Job options that `plan` changed. Absent: the run was not planned. */
   readonly settings?: JobFile;
 }
 
-/** Kinds of planned runs: the last segment of the run's name, and whether the plan must be lossless. */
+/**
+ * Kinds of planned runs: the last segment of the run's name, and whether the planned method must exchange the same
+ * gradients as the baseline.
+ */
 const plans = [
   ["planned", false],
   ["planned-lossless", true],
 ] as const;
 
-/** Returns the name of a planned run: the run's name with `last` in place of the method. */
+/** Returns the name of a planned run: the run's name with its last segment, the method, replaced by `last`. */
 const plannedName = ({ name }: SlowLinksRun, last: string): string => [...name.split("/").slice(0, -1), last].join("/");
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -68,11 +71,11 @@ const inMilliseconds = (seconds: number): string => `${(1000 * seconds).toFixed(
 /** Whether the job tunes buckets during the run, so that the final buckets depend on measured times. */
 const isTriedOut = ({ job }: SlowLinksRun): boolean => (job["buckets"] as JobFile)["kind"] === "tuned";
 
-/** Returns all takes of a planned run. Settings may differ between takes. */
+/** Returns all repetitions of a planned run. Planned settings may differ between repetitions. */
 const takesNamed = (results: Results, name: string): readonly Take[] =>
   ([...results.values()].flat() as Take[]).filter((result) => result.name === name);
 
-/** Predicts and measures the runs of a cell that have fewer than `take + 1` takes. */
+/** Predicts and measures the runs of a cell that have at most `take` repetitions. */
 const takeCell = async (
   cell: readonly SlowLinksRun[],
   calibrated: string,
@@ -107,7 +110,7 @@ const takeCell = async (
   }
 };
 
-/** Runs one take of cells with the same jobs over different networks. All cells share one calibration. */
+/** Runs one repetition of cells with the same jobs over different networks. All cells share one calibration. */
 const takeCells = async (
   cells: readonly (readonly SlowLinksRun[])[],
   options: { readonly take: number; readonly results: Results; readonly keep: (result: Take) => void },
@@ -122,7 +125,10 @@ const takeCells = async (
   for (const cell of due) await takeCell(cell, calibrated, options);
 };
 
-/** Combines all takes of a run: medians of the predictions and of the measurements. Empty while the run is not done. */
+/**
+ * Combines all repetitions of a run: medians of the predictions and of the measurements. Empty while the run is not
+ * done.
+ */
 const stepOf = (run: SlowLinksRun, results: Results): readonly OwnStep[] => {
   const outcome = resultOf(results, run)?.outcome;
   if (outcome?.kind !== "done") return [];
@@ -133,7 +139,7 @@ const stepOf = (run: SlowLinksRun, results: Results): readonly OwnStep[] => {
   return [{ run, measured: outcome.stepSeconds, predictedSeconds, takes: takes.length, relativeHalfRange }];
 };
 
-/** Returns the planned settings of a cell for each take, with predicted and measured times. */
+/** Returns the planned settings of a cell for each repetition, with predicted and measured times. */
 const plannedOf = (dense: SlowLinksRun, results: Results): readonly PlannedStep[] =>
   plans.flatMap(([last, lossless]) =>
     takesNamed(results, plannedName(dense, last)).flatMap(

@@ -62,8 +62,9 @@ export interface Planned {
 }
 
 /**
- * Plans a job with `skein-profile plan`. @param lossless whether to consider only methods that exchange the same
- * gradients.
+ * Plans a job with `skein-profile plan`.
+ *
+ * @param lossless Whether to consider only methods without compression.
  */
 export const plan = ({ job, files }: JobWithFiles, hardware: string, lossless: boolean): Promise<Planned> =>
   inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {

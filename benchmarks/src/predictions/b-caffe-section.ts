@@ -10,10 +10,13 @@ import {
 import { alignColumns } from "../report/align-columns.ts";
 import { formatError, formatMilliseconds as ms } from "./format.ts";
 
-/** Totals of a log in milliseconds: backward, all-reduce, end of the last all-reduce, and exposed communication. */
+/**
+ * Summary of a log of a training iteration, in milliseconds: total backward time, total all-reduce time, end of the
+ * last all-reduce, and exposed communication.
+ */
 type Summary = readonly [number, number, number, number];
 
-/** Summaries of the logs, computed independently of this code. */
+/** Summary of each log, computed independently of this code. */
 const replayed: Readonly<Record<LogName, Summary>> = {
   tmpcomm: [201.5, 166.8, 202.1, 0.5],
   tmp2comm: [200.3, 154, 200.7, 0.4],
@@ -21,8 +24,8 @@ const replayed: Readonly<Record<LogName, Summary>> = {
 };
 
 /**
- * Totals of logs that are not in this repository. No parameter was fitted to these totals, and no modeling choice
- * depended on them.
+ * Summaries of logs that are not in this repository, to test predictions. No parameter was fitted to these values, and
+ * no modeling choice depended on them.
  */
 const unseen: Readonly<Record<string, { readonly nodes: 4 | 8; readonly summary: Summary }>> = {
   tmp4comm: { nodes: 4, summary: [206.8, 261.5, 262, 55.2] },

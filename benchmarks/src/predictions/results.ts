@@ -9,7 +9,7 @@ import { allReduceMethods, type Fold, folds, predictFold } from "../published/he
 import { type LargerPrediction, predictLarger } from "../published/predict-larger.ts";
 import { cells, type Method } from "../published/seven-methods.ts";
 
-/** Predictions for the cells of a fold, by a calibration that did not use these cells. */
+/** Predictions for a held-out set of cells, by a calibration that did not use these cells. */
 export interface HeldOut {
   readonly fold: Fold;
   readonly predicted: readonly PredictedCell[];
@@ -24,7 +24,7 @@ export interface Rehearsed {
   readonly repeated: number;
 }
 
-/** All results of the seven-method table that the page shows. */
+/** All results that the page shows about the published table with seven methods. */
 export interface TableResults {
   readonly calibration: Calibration;
   readonly predicted: readonly PredictedCell[];

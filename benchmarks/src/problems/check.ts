@@ -17,9 +17,9 @@ const product = (folder: string): number[] => {
 const relativeTolerance = 2e-3;
 
 /**
- * Describes the error in a contestant's numbers; undefined if the contestant may be timed. A product must equal the f64
- * product. Losses of training steps must fall, and must be within 0.2 % of the losses of previous contestants
- * (`agreed`).
+ * Describes the error in an implementation's results; undefined if the implementation may be timed. A product must
+ * equal the f64 product. Losses of training steps must fall, and must be within 0.2 % of the losses of previous
+ * implementations (`agreed`).
  */
 export const complaint = (
   problem: Problem,

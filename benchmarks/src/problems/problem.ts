@@ -17,7 +17,7 @@ export interface ProblemTensor {
 }
 
 /**
- * Computation that every contestant runs, with its inputs. All contestants read the same files, so results are
+ * Computation that every implementation runs, with its inputs. All implementations read the same files, so results are
  * comparable.
  */
 export interface Problem {

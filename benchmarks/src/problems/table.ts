@@ -36,8 +36,8 @@ const mlpStep: Problem = {
 
 /**
  * conv 32 – pool – conv 64 – pool – dense 128 – dense 10 on 28×28×1 images: 3×3 convolutions with "same" padding, ReLU
- * after each layer except the last, 2×2 max pooling. Images are NHWC, convolution weights HWIO; contestants with other
- * layouts permute on load.
+ * after each layer except the last, 2×2 max pooling. Images are NHWC, convolution weights HWIO; implementations with
+ * other layouts permute on load.
  */
 const cnnStep: Problem = {
   name: "cnn-step",
@@ -112,7 +112,7 @@ export const problems: Readonly<Record<string, Problem>> = Object.fromEntries(
   all.map((problem) => [problem.name, problem]),
 );
 
-/** Problems for every contestant that computes on the CPU. */
+/** Problems for every implementation that computes on the CPU. */
 export const coreProblems: readonly string[] = ["gemm-512", "mlp-step", "cnn-step"];
 
 /** Problems on the CPU with and without a BLAS, compared with PyTorch. */

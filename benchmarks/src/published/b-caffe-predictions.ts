@@ -25,7 +25,10 @@ const profileWith = (backward: LayerTimes): GradientProfile => ({
     .reverse(),
 });
 
-/** Totals of a log in seconds. */
+/**
+ * Times of a replayed log in seconds: total backward time, total all-reduce time, end of the last all-reduce, and
+ * exposed communication.
+ */
 export interface ReplayedLog {
   readonly backwardSeconds: number;
   readonly allReduceSeconds: number;

@@ -262,7 +262,7 @@ const fitShown = (before: Cluster, cells: readonly Cell[], free: readonly FreePa
 /**
  * Fits a cluster to cells of the table, stage by stage, by least squares of the relative errors of iteration times.
  *
- * @param cells all cells, or the cells that are not held out. Parameters that the cells do not determine keep their
+ * @param cells All cells, or the cells that are not held out. Parameters that the cells do not determine keep their
  * value from `start`.
  */
 export const calibrateCluster = (cells: readonly Cell[], start: Cluster = nominalCluster): Calibration => {

@@ -12,7 +12,7 @@ import {
 
 export type PublishedNetwork = keyof typeof spdKfacStages;
 
-/** Networks whose figures the calibration uses. */
+/** Networks whose published times the calibration uses. */
 export const calibratedOn: readonly PublishedNetwork[] = ["ResNet-50", "ResNet-152"];
 
 export const publishedRun = (network: PublishedNetwork): KfacRun => {
@@ -111,14 +111,14 @@ const nominalCluster: KfacCluster = {
 export interface FoundKfacParameter {
   readonly parameter: KfacParameter;
   readonly value: number;
-  /** Standard error divided by the value; NaN if there are as many figures as parameters. */
+  /** Standard error divided by the value; NaN if there are as many published times as parameters. */
   readonly relativeError: number;
 }
 
 export interface KfacCalibration {
   readonly cluster: KfacCluster;
   readonly found: readonly FoundKfacParameter[];
-  /** Standard deviation of relative errors by stage; NaN if there are as many figures as parameters. */
+  /** Standard deviation of relative errors by stage; NaN if there are as many published times as parameters. */
   readonly scatter: readonly { readonly title: string; readonly figures: number; readonly residual: number }[];
 }
 

@@ -5,7 +5,7 @@ import type { Network } from "./seven-methods.ts";
 /** Number of GPUs per node. All GPUs of a node share its PCIe lanes and its one network card. */
 export const gpusPerNode = 4;
 
-/** Costs of a network between nodes. */
+/** Cost parameters of the network between nodes, such as seconds per byte. */
 export interface ClusterNetwork {
   /** Seconds per step of a ring all-reduce, α. */
   readonly ringStepSeconds: number;
@@ -48,7 +48,7 @@ export interface Cluster {
   readonly networks: Readonly<Record<Network, ClusterNetwork>>;
 }
 
-/** Network, number of ranks and compute load of a collective. */
+/** Conditions under which a collective runs: network, number of ranks, and compute load of the GPUs. */
 export interface Place {
   readonly network: Network;
   readonly worldSize: number;

@@ -19,7 +19,7 @@ const solvePair = (
 };
 
 /**
- * Features that the guess uses: numbers of layers and multiply-adds for the passes, numbers of tensors and bytes for
+ * Features of the linear estimate: numbers of layers and multiply-adds for the passes, numbers of tensors and bytes for
  * the exchange. Each convolution has a weight and a norm with two vectors; the last layer has a weight and a bias.
  */
 const plainFeatures = (network: NetworkName, batchPerGpu: number) => {

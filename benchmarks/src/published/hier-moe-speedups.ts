@@ -4,7 +4,7 @@ import { type HierMoeSpeedups, hierMoeSpeedups, hierMoeTestbed, hierMoeTokens } 
 import { randomKey } from "@skein/tensor-core";
 import { uniformRouting } from "./uniform-routing.ts";
 
-/** Parameters that the published table varies. */
+/** Parameters of an exchange that vary in the published table. */
 export interface HierMoeSetting {
   readonly expertsPerToken: number;
   readonly numExperts: number;

@@ -37,7 +37,7 @@ export interface KfacCluster {
    * over P ranks 2 (P − 1) / P times.
    */
   readonly linkSecondsPerByte: number;
-  /** Seconds to pack and unpack the triangle of one factor. */
+  /** Seconds to pack the triangle of one symmetric factor into a message, and to unpack it. */
   readonly packSeconds: number;
   /**
    * Fixed seconds of an inversion. Inverting a factor with n rows takes `inverseStartSeconds + inverseSecondsPerCube ·
@@ -47,7 +47,7 @@ export interface KfacCluster {
   readonly inverseSecondsPerCube: number;
 }
 
-/** A network trained on the cluster. */
+/** Training run of a neural network on the cluster, as input of the prediction. */
 export interface KfacRun {
   readonly network: NetworkName;
   readonly batchPerGpu: number;

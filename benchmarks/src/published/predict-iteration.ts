@@ -36,8 +36,8 @@ const serverNetworkOf = ({ model, method, network }: Run): Network =>
 const partitionBytes = [mebibytes(4)];
 
 /**
- * Predicts seconds of an iteration in which communication overlaps the backward pass. After the backward pass GPUs are
- * idle, so the remaining communication runs at full speed.
+ * Predicts the time in seconds of an iteration in which communication overlaps the backward pass. After the backward
+ * pass GPUs are idle, so the remaining communication runs at full speed.
  */
 const overlapped = (
   profile: GradientProfile,
@@ -56,8 +56,8 @@ const overlapped = (
 const rounds = 4;
 
 /**
- * Predicts seconds of an iteration with communication by priority. Compute and communication overlap during the whole
- * iteration, so PCIe is slowed down for the fraction of the iteration in which GPUs compute.
+ * Predicts the time in seconds of an iteration in which messages are sent by priority. Compute and communication
+ * overlap during the whole iteration, so PCIe is slowed down for the fraction of the iteration in which GPUs compute.
  */
 const scheduled = (
   profile: GradientProfile,

@@ -64,7 +64,7 @@ const table: Readonly<Record<ModelName, Readonly<Record<Method, string>>>> = {
   },
 };
 
-/** A measurement of the table. */
+/** A measured run of the published table. */
 export interface Cell {
   readonly model: ModelName;
   readonly method: Method;

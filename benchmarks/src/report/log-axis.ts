@@ -11,7 +11,7 @@ export interface LogAxis {
 }
 
 export interface LogAxisOptions {
-  /** Smallest value of the axis, and in `to` the largest. */
+  /** Smallest value of the axis. `to` is the largest value. */
   readonly from: number;
   readonly to: number;
   /** Pixel positions of `from` and `to`. The second position is smaller on an axis that points up. */

@@ -1,6 +1,9 @@
 import type { Summary } from "@skein/measuring";
 
-/** Skein's value next to the value of one peer. A `ratio` above 1 means that Skein is better, for any unit. */
+/**
+ * Row of a results table, which compares Skein's measurement with the measurement of one peer. A `ratio` above 1 means
+ * that Skein is better, for any unit.
+ */
 export interface Row {
   readonly benchmark: string;
   readonly unit: string;
@@ -13,7 +16,7 @@ export interface Row {
   readonly oursSamples?: number;
   readonly peerSpread?: number;
   readonly peerSamples?: number;
-  /** Required minimum ratio. Absent: no requirement. */
+  /** Required minimum of `ratio`, the ratio of Skein's performance to the peer's. Absent: no requirement. */
   readonly target?: number;
   /** Reason why a value is missing, or a limitation of the value. */
   readonly note?: string;

@@ -11,7 +11,7 @@ export const ladderName = "second-order";
 /** Minimum number of seeds to claim that a method reaches the target. */
 export const minSeeds = 3;
 
-/** Training run of a task by a method, for one of the task's horizons. */
+/** Training run of a task by a method, for one of the task's run lengths. */
 export interface LadderRun extends Run {
   readonly task: Task;
   readonly method: Method;
@@ -20,22 +20,22 @@ export interface LadderRun extends Run {
   readonly seed: number;
 }
 
-/** All seeds of a method on a task with the same number of steps. */
+/** A rung of the ladder: training runs of a method on a task with one run length, one run per seed. */
 export interface Rung {
   readonly steps: number;
   readonly runs: readonly LadderRun[];
-  /** Quality over the finished seeds. */
+  /** Quality over the seeds that have finished. Undefined: no quality is known. */
   readonly quality: Quality | undefined;
   /**
-   * Result of the rung. `missed` includes rungs whose first seed is so far from the target that the other seeds are
-   * skipped.
+   * Whether the runs reached the target quality. `missed` includes run lengths whose first seed is so far from the
+   * target that the other seeds are skipped.
    */
   readonly standing: "reached" | "missed" | "not run";
 }
 
 /**
- * Returns the difference between the mean quality and the target, in the target's unit; negative if the quality is
- * better.
+ * Returns how far the mean quality is from the target, in the target's unit. Negative if the quality is better than the
+ * target.
  */
 const shortBy = ({ target }: Task, { mean }: Pick<Quality, "mean">): number =>
   target.unit === "%" ? target.value - mean : mean - target.value;
@@ -43,7 +43,10 @@ const shortBy = ({ target }: Task, { mean }: Pick<Quality, "mean">): number =>
 const lackOf = (task: Task, method: Method, quick: boolean): string =>
   `its setting has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${task.name}/${method.name}`;
 
-/** Evaluates a rung with all its seeds; with only the first seed if that seed misses the target by a wide margin. */
+/**
+ * Compares the quality of all seeds with the target. Uses only the first seed if this seed misses the target by a wide
+ * margin.
+ */
 const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
   const outcomes = runs.map((run) => own(run)?.outcome);
   const { steps } = runs[0]!;
@@ -62,7 +65,10 @@ const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
   };
 };
 
-/** Returns the rungs of a method, shortest first, up to the first rung that reaches the target or is not run. */
+/**
+ * Returns the results of a method for increasing run lengths, up to the first run length that reaches the target or has
+ * not been run.
+ */
 const rungsOf = (task: Task, method: Method, { quick, seeds, resultsOf }: PlanOptions, own: ResultOf): Rung[] => {
   const searched = resultsOf(searchName);
   const choice = chooseSetting(task, method, quick, (run) => resultOf(searched, run));
@@ -94,12 +100,14 @@ const rungsOf = (task: Task, method: Method, { quick, seeds, resultsOf }: PlanOp
   return rungs;
 };
 
-/** Rungs that a method tried on a task, and the rung that reached the target. */
+/** Run lengths that a method tried on a task, and the shortest run length that reached the target. */
 export interface Climb {
   readonly task: Task;
   readonly method: Method;
   readonly rungs: readonly Rung[];
-  /** Shortest rung whose mean over the seeds reaches the target. Undefined: no rung reached it yet. */
+  /**
+   * Shortest run length for which the mean over the seeds reaches the target. Undefined: none reached the target yet.
+   */
   readonly reached: Rung | undefined;
 }
 
@@ -110,7 +118,10 @@ const climb = (task: Task, method: Method, rungs: readonly Rung[]): Climb => ({
   reached: rungs.find(({ standing }) => standing === "reached"),
 });
 
-/** Plans the next runs, and all runs before. The first seed of each rung runs before the other seeds. */
+/**
+ * Plans the next runs, in addition to all earlier runs. For each run length, the first seed runs before the other
+ * seeds.
+ */
 export const planLadder = (options: PlanOptions): LadderRun[] => {
   const results = options.resultsOf(ladderName);
   const own: ResultOf = (run) => resultOf(results, run);
@@ -125,7 +136,7 @@ export const planLadder = (options: PlanOptions): LadderRun[] => {
   );
 };
 
-/** Groups planned runs into climbs, one per task and method. */
+/** Groups planned runs by task and method. */
 export const climbsIn = (runs: readonly LadderRun[], own: ResultOf): Climb[] =>
   [...Map.groupBy(runs, ({ task, method }) => `${task.name}/${method.name}`).values()].map((all) =>
     climb(

@@ -2,7 +2,7 @@ import type { Ordering } from "../studies/orderings-section.ts";
 
 const source = "SPD-KFAC: Shi, Zhang and Li 2021, arXiv 2107.06533";
 
-/** Speed claims of the SPD-KFAC paper, as pairs of methods that this study runs. */
+/** Speed claims of the SPD-KFAC paper. Each claim compares two methods that this study runs. */
 export const linksOrderings: readonly Ordering[] = [
   {
     claim: "one message after all factors beats a message per factor behind computing",

@@ -7,7 +7,7 @@ export interface Method {
   readonly optimizer: JobFile;
   /** Middle of the searched learning rates, by task name. */
   readonly peaks: Readonly<Record<string, number>>;
-  /** Option that is searched in addition to the learning rate, with its two values. */
+  /** Option that the search varies in addition to the learning rate, and the two values to try. */
   readonly second: { readonly option: string; readonly values: readonly [number | string, number | string] };
   readonly note?: string;
   /**
@@ -28,7 +28,10 @@ const rates = (cnn: number, gpt: number, resnet: number): Method["peaks"] => ({
 const likeMomentum = rates(0.1, 0.3, 0.1);
 const likeAdam = rates(0.002, 0.004, 0.003);
 const damping: Method["second"] = { option: "damping", values: [0.3, 0.03] };
-/** Scales updates to the gradient norm, so that learning rates are comparable with momentum. */
+/**
+ * Optimizer option that scales each preconditioned gradient to the norm of the gradient, so that learning rates are
+ * comparable with momentum.
+ */
 const asLong: JobFile = { size: "gradient-norm" };
 
 export const methods: readonly Method[] = [

@@ -23,7 +23,10 @@ const figuresIn = (rung: Rung | undefined, resultOf: ResultOf): Figures[] =>
     return outcome?.kind === "done" ? [outcome] : [];
   });
 
-/** Result of a climb, compared with the baseline's. */
+/**
+ * Steps and seconds that a method needs to reach the target on a task, and their ratios to the baseline's steps and
+ * seconds.
+ */
 interface Standing {
   readonly climb: Climb;
   readonly steps: number | undefined;
@@ -51,7 +54,7 @@ const standingsOf = (climbs: readonly Climb[], secondsOf: StepSecondsOf): Standi
 };
 
 /**
- * Whether more rungs remain to run: the method has not reached the target, and the longest run length has not been
+ * Whether longer runs remain to be made: the method has not reached the target, and the longest run length has not been
  * tried.
  */
 const isUnfinished = ({ rungs, reached, task }: Climb): boolean =>
@@ -65,7 +68,7 @@ const stepsText = (climb: Climb): string => {
   return `more than ${missed.steps}${isUnfinished(climb) ? ", not finished" : ""}`;
 };
 
-/** Formats a rung with the mean quality of its seeds. */
+/** Formats a run length with the mean quality over its seeds. */
 const formatRung = (task: Task, { steps, quality, standing, runs }: Rung): string => {
   if (quality === undefined) return `${steps}: ${standing === "not run" ? "not run" : "diverged"}`;
   const seeds = runs.length < minSeeds ? ", 1 seed" : "";

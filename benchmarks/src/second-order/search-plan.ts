@@ -22,7 +22,10 @@ export interface SearchRun extends Run {
   readonly setting: Setting;
 }
 
-/** Learning rates relative to the middle rate, each tried with both values of the other option. */
+/**
+ * Learning rates of the first search runs, relative to the middle rate. Each is tried with both values of the method's
+ * second option.
+ */
 const factors: readonly number[] = [1 / 3, 1, 3];
 export const validationFraction = 0.1;
 /** Seed of the search, which no later run of a method uses. */
@@ -52,7 +55,7 @@ const tryOf = (task: Task, method: Method, { peak, second }: Setting, quick: boo
   };
 };
 
-/** Returns the first tries of a method on a task. */
+/** Returns the first search runs of a method on a task. */
 const gridOf = (task: Task, method: Method, quick: boolean): SearchRun[] =>
   method.second.values
     .slice(0, quick ? 1 : 2)
@@ -64,7 +67,7 @@ const gridOf = (task: Task, method: Method, quick: boolean): SearchRun[] =>
 
 /**
  * Returns further learning rates to try: one on each side of the best rate. If the best rate is the lowest or highest
- * of the first tries, returns two rates beyond that rate.
+ * of the first search runs, returns two rates beyond that rate.
  */
 const around = (peak: number, middle: number): readonly number[] => {
   const between = Math.sqrt(3);
@@ -73,8 +76,8 @@ const around = (peak: number, middle: number): readonly number[] => {
 };
 
 /**
- * Returns the tries of a method on a task. Tries around the best first setting are added only after the first tries are
- * done.
+ * Returns the search runs of a method on a task. Runs near the best first setting are added only after the first runs
+ * are done.
  */
 export const triesOf = (task: Task, method: Method, quick: boolean, resultOf: ResultOf): SearchRun[] => {
   const grid = gridOf(task, method, quick);
@@ -96,7 +99,7 @@ export const planSearch = ({ quick, resultsOf }: Pick<PlanOptions, "quick" | "re
   );
 };
 
-/** Returns the tries of a method and the best try, or undefined while a try is missing. */
+/** Returns the search runs of a method and the best of these runs, or undefined while a result is missing. */
 export const chooseSetting = (
   task: Task,
   method: Method,

@@ -39,7 +39,7 @@ ${sections.join("\n\n")}
 `;
 };
 
-/** Study that chooses the learning rate and the other option of each optimizer. */
+/** Study that chooses the learning rate and the second searched option of each optimizer. */
 export const secondOrderSearch: Study<SearchRun> = {
   name: searchName,
   title: "Settings of second-order optimizers, sought on validation samples",

@@ -3,7 +3,7 @@ import type { Stage } from "./stages.ts";
 
 type StageSeconds = NonNullable<Figures["stageSeconds"]>;
 
-/** Columns of the stage table: a title, and the stages whose times are added for the column. */
+/** Columns of the stage table. Each column has a title, and shows the sum of the times of its stages. */
 export const stageColumns: readonly (readonly [title: string, ...stages: readonly Stage[]])[] = [
   ["both passes", "passes"],
   ["statistics", "factors"],

@@ -8,8 +8,8 @@ export interface Task {
   /** Target quality: minimum percentage of correct answers, or maximum bits per byte. */
   readonly target: { readonly unit: "%" | "bits"; readonly value: number };
   /**
-   * Maximum distance of the first seed from the target. If the first seed misses the target by more, the other seeds
-   * are skipped, because the mean would not reach the target.
+   * Maximum difference between the quality of the first seed and the target, in the target's unit. If the first seed
+   * misses the target by more, the other seeds are skipped, because the mean would not reach the target.
    */
   readonly near: number;
   /** Run lengths in steps, each about 1.4 times the previous length. The learning-rate schedule ends with the run. */

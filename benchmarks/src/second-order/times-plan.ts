@@ -11,7 +11,7 @@ export interface TimedMethod {
   readonly optimizer: Method["optimizer"];
   readonly peaks: Method["peaks"];
   readonly note?: string | undefined;
-  /** Maximum allowed step time relative to momentum. Absent: no limit. */
+  /** Maximum allowed ratio of the step time to the step time of momentum. Absent: no limit. */
   readonly most?: number | undefined;
   /** Whether an additional run traces steps, to measure their parts. */
   readonly isTraced: boolean;
@@ -68,7 +68,7 @@ const blockings: readonly TimedMethod[] = [
   return timed({ ...kfac, name, optimizer: { ...whole, ...size }, note });
 });
 
-/** Methods of the ladder, and K-FAC with smaller blocks and with full factors. */
+/** Methods of the study of steps to a target, and K-FAC with smaller blocks and with full factors. */
 export const timedMethods: readonly TimedMethod[] = [
   ...names.map((name) => timed(methods.find((method) => method.name === name)!)),
   ...blockings,

@@ -5,7 +5,7 @@ import type { TimedMethod, TimesRun } from "./times-plan.ts";
 
 export type OutcomeOf = (run: TimesRun) => Outcome | undefined;
 
-/** Runs of one task on one number of ranks. */
+/** Runs of one task with one number of ranks. */
 export interface Place {
   readonly title: string;
   readonly runs: readonly TimesRun[];

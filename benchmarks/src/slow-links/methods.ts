@@ -9,7 +9,8 @@ export interface Method {
   /** Setting of the convergence study that supplies compression, optimizer and learning rate. Default: dense. */
   readonly setting?: string;
   /**
-   * Job options for when and in which messages gradients are sent. They do not overlap with the options of a setting.
+   * Job options that determine when gradients are sent, and how they are grouped into messages. These options do not
+   * overlap with the options of a compression setting.
    */
   readonly job: JobFile;
   /** Number of first steps excluded from medians, for methods that choose a plan in these steps. */
@@ -49,7 +50,7 @@ const compressed: readonly string[] = [
   "acp-sgd",
 ];
 
-/** Settings that are run with all rank counts; other settings run with four ranks only. */
+/** Compression settings that are run with all rank counts. Other settings run with four ranks only. */
 const ofAllSizes = new Set(["top-k", "g-top-k", "agoq", "power-sgd", "acp-sgd"]);
 
 /** All methods of this study. A key or kind that the trainer does not know becomes a row with its error. */

@@ -1,6 +1,6 @@
 import type { Ordering } from "../studies/orderings-section.ts";
 
-/** Speed claims of the methods' papers, as pairs of methods that this study runs. */
+/** Speed claims of the methods' papers. Each claim compares two methods that this study runs. */
 export const orderings: readonly Ordering[] = [
   {
     claim: "overlap beats none",

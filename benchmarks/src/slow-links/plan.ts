@@ -12,7 +12,10 @@ export interface SlowLinksRun extends Run {
   readonly ranks: number;
   readonly model: SpeedModel;
   readonly method: Method;
-  /** Result of the convergence study for the method's setting. Claims depend only on runs with `dense` or `holds`. */
+  /**
+   * Result of the convergence study for the method's compression setting. Claims use only runs with result `dense` or
+   * `holds`.
+   */
   readonly standing: Validated["standing"];
 }
 

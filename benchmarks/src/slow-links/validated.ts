@@ -16,7 +16,10 @@ export interface Validated {
   readonly core: boolean;
 }
 
-/** Job keys that a setting determines. The other keys depend on the model, its data, and the exchange method. */
+/**
+ * Job keys that a compression setting determines. The other keys depend on the model, its data, and the exchange
+ * method.
+ */
 const settingKeys = ["optimizer", "learningRate", "clipNorm", "compression"] as const;
 
 /** Returns a compression without its warm-up, because a few steps would otherwise time only the warm-up. */

@@ -3,8 +3,8 @@ import type { Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
 
 /**
- * Estimates the seconds of runs that follow one another: from earlier takes of each run, otherwise from similar runs,
- * otherwise from the expected seconds.
+ * Estimates the total seconds of runs that follow one another. The duration of each run is estimated from earlier
+ * repetitions of the run, otherwise from similar runs, otherwise from the expected seconds.
  */
 export const estimateSeconds = (runs: readonly Run[], results: Results): number => {
   const made = [...results.values()].flat().filter(({ outcome }) => outcome.kind === "done");

@@ -11,7 +11,7 @@ export interface ExpertFigures {
   readonly entropy: number;
 }
 
-/** Returns the mean of each figure, or undefined for an empty list. */
+/** Returns the mean of each token statistic, or undefined for an empty list. */
 export const meanFigures = (all: readonly ExpertFigures[]): ExpertFigures | undefined => {
   if (all.length === 0) return undefined;
   const meanOf = (name: keyof ExpertFigures): number => mean(all.map((figures) => figures[name]));

@@ -4,7 +4,7 @@ import { addResult, type Result, resultOf, type Results } from "./results-file.t
 import { definitionOf, type Run } from "./run.ts";
 import type { Draw, ResultOf } from "./study.ts";
 
-/** Returns a made-up result of a run with a given outcome, for tests of plans and pages. */
+/** Returns an artificial result of a run with a given outcome, for tests of plans and pages. */
 export const madeResult = (run: Run, outcome: Outcome): Result => ({
   name: run.name,
   definition: definitionOf(run),
@@ -17,7 +17,7 @@ export const madeResult = (run: Run, outcome: Outcome): Result => ({
   outcome,
 });
 
-/** Returns made-up results of runs. A run with an undefined outcome has no result. */
+/** Returns artificial results of runs. A run with an undefined outcome has no result. */
 export const madeResults = <Made extends Run>(
   runs: readonly Made[],
   outcomeOf: (run: Made) => Outcome | undefined,
@@ -30,7 +30,7 @@ export const madeResults = <Made extends Run>(
   return results;
 };
 
-/** Made-up figures of a successful run, for tests that do not depend on the figures. */
+/** Artificial metrics of a successful run, for tests that do not depend on the values. */
 export const madeFigures: Omit<Figures, "testAccuracy" | "bitsPerByte"> = {
   testLoss: 1,
   steps: 1,
@@ -41,7 +41,7 @@ export const madeFigures: Omit<Figures, "testAccuracy" | "bitsPerByte"> = {
   peakMemoryBytes: 1,
 };
 
-/** Returns the page of a study with made-up results, and the plots that the page draws. */
+/** Returns the page of a study with artificial results, and the plots that the page draws. */
 export const madePage = <Made extends Run>(
   page: (runs: readonly Made[], resultOf: ResultOf, draw: Draw) => string,
   runs: readonly Made[],

@@ -12,7 +12,7 @@ export interface Ordering {
   /** Names of the methods that the claim compares. */
   readonly faster: string;
   readonly slower: string;
-  /** Present if the paper claims only that the method is not slower. Equal times then support the claim. */
+  /** Present if the paper claims only that the method `faster` is not slower. Equal times then support the claim. */
   readonly orEven?: true;
 }
 
@@ -29,11 +29,11 @@ export interface JudgedRuns<Placed extends PlacedRun> {
   readonly runs: readonly Placed[];
   readonly outcomeOf: (run: Placed) => Outcome | undefined;
   readonly orderings: readonly Ordering[];
-  /** Whether comparisons with a run count for claims. Default: all count. */
+  /** Whether claims may use comparisons with a run. Default: claims use all comparisons. */
   readonly isClaimed?: (run: Placed) => boolean;
 }
 
-/** Text for pages that states when an ordering holds. */
+/** Text for pages that states when measurements support a claimed ordering of two methods. */
 export const orderingRule =
   "An ordering holds where the first is faster by more than 3 % and by more than both medians\nwaver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is.";
 
@@ -54,7 +54,9 @@ interface Comparison {
 }
 
 /**
- * Compares two outcomes; undefined unless both runs are done. @param counts whether the comparison counts for claims.
+ * Compares the step times of two outcomes. Undefined unless both runs are done.
+ *
+ * @param counts Whether claims may use the comparison.
  */
 const compare = (counts: boolean, faster: Outcome | undefined, slower: Outcome | undefined): Comparison | undefined => {
   if (faster?.kind !== "done" || slower?.kind !== "done") return undefined;
@@ -71,8 +73,8 @@ const compare = (counts: boolean, faster: Outcome | undefined, slower: Outcome |
 const marks: Readonly<Record<Verdict, string>> = { holds: "", even: " =", "does not": " ✗" };
 
 /**
- * An ordering with its comparisons. `places` lists the comparisons by network and number of ranks; `counted` lists the
- * comparisons on which claims depend.
+ * A claimed ordering of two methods, with its comparisons. `places` lists the comparisons by network and number of
+ * ranks; `counted` lists the comparisons on which claims depend.
  */
 interface Measured {
   readonly ordering: Ordering;
@@ -83,7 +85,7 @@ interface Measured {
 const placesOf = <Placed extends PlacedRun>(runs: readonly Placed[]): Map<string, Placed[]> =>
   Map.groupBy(runs, ({ network, ranks }) => `${network.title}, ${ranks} ranks`);
 
-/** Compares the runs of each ordering. Orderings without a comparison are omitted. */
+/** Compares the runs of each claimed ordering. Orderings without a comparison are omitted. */
 const measure = <Placed extends PlacedRun>({
   runs,
   outcomeOf,

@@ -5,7 +5,8 @@ import { type Summary, summarize } from "@skein/measuring";
  * of the cycle, and averages the medians and their deviations over the cycle. A plain median would hide work that is
  * done in only one of ten steps.
  *
- * @param seconds of consecutive steps. @param cycle number of steps after which the work of steps repeats.
+ * @param seconds Seconds of consecutive steps.
+ * @param cycle Number of steps after which the work of steps repeats.
  */
 export const overCycle = (seconds: readonly number[], cycle: number): Summary => {
   const alike = [...Map.groupBy(seconds.keys(), (step) => step % cycle).values()].map((steps) =>

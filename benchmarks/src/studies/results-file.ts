@@ -9,8 +9,8 @@ export interface Result {
   readonly name: string;
   readonly definition: string;
   /**
-   * Number of the take, for runs that are repeated because times vary between takes. 0 or absent: the result replaces
-   * earlier takes.
+   * Number of the repetition (take), for runs that are repeated because times vary between repetitions. 0 or absent:
+   * the result replaces earlier repetitions.
    */
   readonly take?: number;
   /** End time of the run in ISO 8601. */
@@ -26,12 +26,15 @@ export interface Result {
   readonly outcome: Outcome;
 }
 
-/** Takes of each run with the same definition, by name and definition. */
+/** Results of all repetitions of each run, by the run's name and definition. */
 export type Results = Map<string, readonly Result[]>;
 
 const keyOf = ({ name, definition }: Pick<Result, "name" | "definition">): string => `${name} ${definition}`;
 
-/** Adds a result to the takes of its run. A result with take 0 or without a take replaces the earlier takes. */
+/**
+ * Adds a result to the repetitions of its run. A result with `take` 0 or without `take` replaces the earlier
+ * repetitions.
+ */
 export const addResult = (results: Results, result: Result): void => {
   const key = keyOf(result);
   const earlier = (result.take ?? 0) === 0 ? [] : (results.get(key) ?? []);
@@ -52,13 +55,13 @@ export const readResults = (path: string): Results => {
   return results;
 };
 
-/** Returns the takes of a run with its current definition. */
+/** Returns the results of all repetitions of a run with its current definition. */
 export const takesOf = (results: Results, run: Run): readonly Result[] =>
   results.get(keyOf({ name: run.name, definition: definitionOf(run) })) ?? [];
 
 /**
- * Combines the step times of several takes. The result's median is the median of the takes' medians. Its deviation is
- * the median deviation within a take, or half the range of the medians if that is larger.
+ * Combines the step times of several repetitions. The combined median is the median of the repetitions' medians. The
+ * combined deviation is the median deviation within a repetition, or half the range of the medians if that is larger.
  */
 const together = (summaries: readonly Summary[]): Summary => {
   const medians = summaries.map((summary) => summary.median);
@@ -71,8 +74,8 @@ const together = (summaries: readonly Summary[]): Summary => {
 };
 
 /**
- * Returns the result of a run with its current definition: the last take, with the times of all successful takes
- * combined. Undefined if there is no take.
+ * Returns the result of a run with its current definition: the last repetition, with the times of all successful
+ * repetitions combined. Undefined if the run has no result.
  */
 export const resultOf = (results: Results, run: Run): Result | undefined => {
   const takes = takesOf(results, run);
@@ -103,8 +106,8 @@ export const resultOf = (results: Results, run: Run): Result | undefined => {
 };
 
 /**
- * Whether a result is final, because the run was done or diverged. Runs that were rejected, failed or took too long are
- * repeated.
+ * Whether a result is final, because the run completed or diverged. Runs that were rejected, failed or took too long
+ * are repeated.
  */
 export const stands = (result: Result | undefined): boolean =>
   result?.outcome.kind === "done" || result?.outcome.kind === "diverged";

@@ -22,7 +22,7 @@ export interface Ended {
 /**
  * Runs a program in a folder.
  *
- * @param minutes time limit, after which the program receives a signal to stop.
+ * @param minutes Time limit, after which the program receives a signal to stop.
  * @throws Interrupted after SIGINT or SIGTERM, once the program has exited too.
  */
 export const runProgram = async (

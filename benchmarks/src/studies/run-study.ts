@@ -35,8 +35,8 @@ interface DueRun<Planned> {
 }
 
 /**
- * Returns the takes that are still missing. Every run gets one take before any run is repeated, so that a temporary
- * load on the machine affects one take of each run.
+ * Returns the repetitions that are still missing. Every run is done once before any run is repeated, so that a
+ * temporary load on the machine affects one repetition of each run.
  */
 const dueOf = <Planned extends Run>(
   selected: readonly Planned[],

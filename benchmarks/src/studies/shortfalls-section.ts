@@ -15,7 +15,10 @@ export const unsuccessfulRuns = <Planned extends Run>(
       : [`- ${run.name}: ${outcome.kind}: ${outcome.reason}.`];
   });
 
-/** Formats the section on shortfalls: the given lines, and the number of runs without a result. */
+/**
+ * Formats the page's section on shortfalls, such as missed targets: the given lines, and the number of runs without a
+ * result.
+ */
 export const shortfallsSection = <Planned extends Run>(
   lines: readonly string[],
   runs: readonly Planned[],

@@ -65,8 +65,8 @@ const stagesOf = (
  * Reads the stage times of each step from a trainer's trace, averaged over ranks. The stages, including the rest, add
  * up to the step.
  *
- * @param path of the trace file, which has one event per line.
- * @param rules in order of precedence; the first matching rule applies.
+ * @param path Path of the trace file, which has one event per line.
+ * @param rules Rules in order of precedence; the first matching rule applies.
  * @returns seconds by stage, for each step in order.
  */
 export const stageTimes = (path: string, rules: readonly StageRule[]): ReadonlyMap<string, number>[] => {

@@ -23,8 +23,8 @@ export interface Study<Planned extends Run> {
   /** One line that describes what each run does. */
   readonly about: string;
   /**
-   * Default number of seeds per run, which a command-line option overrides. `takes` is the default number of takes per
-   * run.
+   * Default number of seeds per run, which a command-line option overrides. `takes` is the default number of
+   * repetitions per run.
    */
   readonly seeds: number;
   readonly takes: number;
@@ -38,6 +38,10 @@ export interface Study<Planned extends Run> {
    */
   readonly isAdaptive?: boolean;
   plan(options: PlanOptions): readonly Planned[];
-  /** Returns the content of the page after its head. @param resultsOf returns the results of other studies. */
+  /**
+   * Returns the content of the page after its head.
+   *
+   * @param resultsOf Returns the results of other studies.
+   */
   page(runs: readonly Planned[], resultOf: ResultOf, draw: Draw, resultsOf: PlanOptions["resultsOf"]): string;
 }

@@ -133,7 +133,7 @@ export const inFolder = async <Result>(
 /**
  * Trains in a separate process, in a temporary folder.
  *
- * @param command starts the trainer; tests pass another command.
+ * @param command Command that starts the trainer; tests pass another command.
  * @returns the outcome, including failures.
  * @throws Interrupted after SIGINT or SIGTERM, once the trainer has exited too.
  */

@@ -13,7 +13,7 @@ const root = (name: string): string => fileURLToPath(new URL(`../../pages/${name
  * Compares Skein with other JavaScript libraries on WebGPU. Each library has a separate page in the same Chromium, on
  * the machine's GPU or on Chromium's software adapter.
  *
- * @param only names of problems.
+ * @param only Names of the problems to run.
  */
 export const benchInChromium = async (
   folder: string,

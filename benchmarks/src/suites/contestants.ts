@@ -14,7 +14,8 @@ export const pythonWithTorch = (): string | undefined =>
   );
 
 /**
- * Returns the environment of a contestant with `threads` threads, because libraries would use other numbers by default.
+ * Returns the environment of an implementation with `threads` threads, because libraries would use other thread counts
+ * by default.
  */
 const threadsOf = (threads: string): Record<string, string> => ({
   SKEIN_BENCH_THREADS: threads,
@@ -24,9 +25,10 @@ const threadsOf = (threads: string): Record<string, string> => ({
 });
 
 /**
- * Starts a contestant's process, or returns the reason why the contestant is missing.
+ * Starts an implementation's process, or returns the reason why the implementation is missing.
  *
- * @param entry name of a contestant, followed by its number of threads if more than one: `pytorch`, `pytorch-on-2`.
+ * @param entry Name of an implementation, followed by its number of threads if more than one: `pytorch`,
+ *   `pytorch-on-2`.
  */
 const start = (entry: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess | { readonly missing: string } => {
   const [name, threads = "1"] = entry.split("-on-") as [string, string?];
@@ -39,7 +41,7 @@ const start = (entry: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess
     : startContestant(entry, [python, file("pytorch.py")], { ...threadsOf(threads), SKEIN_TORCH_DEVICE: device });
 };
 
-/** Contestants on the CPU: Skein and other libraries. */
+/** Implementations that compute on the CPU: Skein and other libraries. */
 export const processes: Field = {
   ours: "skein",
   peers: ["tfjs-wasm", "jax-js", "pytorch"],
@@ -52,7 +54,8 @@ export const processes: Field = {
 };
 
 /**
- * Contestants on the CPU: Skein with the BLAS that was built on this machine, Skein in WebAssembly alone, and PyTorch.
+ * Implementations that compute on the CPU: Skein with the BLAS that was built on this machine, Skein in WebAssembly
+ * alone, and PyTorch.
  */
 export const onBlas: Field = {
   ours: "skein-blas",
@@ -65,8 +68,8 @@ export const onBlas: Field = {
 const speedUp = 1.7;
 
 /**
- * Contestants on two threads: Skein on two threads, Skein on one thread, and PyTorch on two threads. `skein-blas` uses
- * the BLAS that was built on this machine.
+ * Implementations that compute on two threads: Skein on two threads, Skein on one thread, and PyTorch on two threads.
+ * `skein-blas` uses the BLAS that was built on this machine.
  */
 export const onTwoThreads = (ours: "skein" | "skein-blas"): Field => ({
   ours: `${ours}-on-2`,
@@ -75,7 +78,7 @@ export const onTwoThreads = (ours: "skein" | "skein-blas"): Field => ({
   targets: { "cnn-step": { [ours]: speedUp }, "gpt-step": { [ours]: speedUp } },
 });
 
-/** Contestants on this machine's GPU: Skein and PyTorch. */
+/** Implementations that compute on this machine's GPU: Skein and PyTorch. */
 export const onGpu: Field = {
   ours: "skein-webgpu",
   peers: ["pytorch"],

@@ -66,7 +66,7 @@ interface KernelLine {
   readonly ceilingPerSecond: number;
 }
 
-/** Required minimum shares of the measured ceiling on a real GPU. */
+/** Required minimum throughput of kernels on a real GPU, as a fraction of the measured ceiling. */
 const targets: Readonly<Record<KernelLine["ceiling"], number>> = { flops: 0.6, copy: 0.75 };
 
 /**

@@ -9,11 +9,11 @@ const rounds = 7;
 const warmUp = { seconds: 1, iterations: 2 };
 const slice = { seconds: 0.4, iterations: 1 };
 
-/** Contestants of a benchmark: Skein and its peers. */
+/** Implementations of a benchmark: Skein and its peers. */
 export interface Field {
   readonly ours: string;
   readonly peers: readonly string[];
-  /** Starts a contestant, or returns the reason why the contestant is missing. */
+  /** Starts an implementation, or returns the reason why the implementation is missing. */
   readonly start: (name: string) => Startable | Promise<Startable>;
   /** Required minimum ratios of Skein's speed to a peer's, by problem and peer. */
   readonly targets: Readonly<Record<string, Readonly<Record<string, number>>>>;
@@ -43,8 +43,8 @@ const brief = (reason: string): string => {
 
 /**
  * Times one problem for Skein and every peer, each in a separate process. After validation and warm-up the rounds
- * alternate, each beginning with a different contestant, so that a slow period of the machine affects all contestants
- * equally.
+ * alternate, each beginning with a different implementation, so that a slow period of the machine affects all
+ * implementations equally.
  */
 export const benchProblem = async (
   problem: Problem,

@@ -38,7 +38,7 @@ export interface Readings {
 export type Command =
   /** Sent once, before all other commands. `digits` is the URL of the folder with the IDX files. */
   | { readonly type: "open"; readonly backend: BackendWish; readonly digits: string }
-  /** Creates a new training with new parameters, which is paused. */
+  /** Creates a new training run with new parameters. The run is paused at first. */
   | { readonly type: "reset"; readonly settings: Settings }
   | { readonly type: "train" }
   | { readonly type: "pause" }
@@ -77,7 +77,7 @@ export type Report =
   | { readonly type: "read"; readonly probabilities: Float32Array }
   /** Sent after a reset or a pause is complete. */
   | { readonly type: "standstill"; readonly step: number }
-  /** Saved model. Training continues if it was running. */
+  /** Saved model. A training run in progress continues. */
   | { readonly type: "saved"; readonly file: Uint8Array<ArrayBuffer> }
   /** The worker has stopped. The page may start a new worker. */
   | { readonly type: "failed"; readonly message: string };

@@ -5,8 +5,8 @@ import { median } from "@skein/measuring";
 import type { BackendRates } from "skein-train/profiling";
 
 /**
- * Returns the assumed efficiency of operators and sizes without a sample: the median of the measured efficiencies, but
- * at most 1.
+ * Returns the efficiency assumed for operators and sizes that were not measured: the median of the measured
+ * efficiencies, but at most 1.
  */
 const assumedOf = (efficiencies: readonly { readonly efficiency: number }[]): number =>
   efficiencies.length === 0 ? 1 : Math.min(1, median(efficiencies.map(({ efficiency }) => efficiency)));

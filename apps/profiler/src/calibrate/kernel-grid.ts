@@ -66,8 +66,8 @@ const grid: readonly GridRow[] = [
 const repeats = 7;
 
 /**
- * Returns the operator and the amount of work (flops, bytes) of a graph from the grid, which has a single kernel after
- * preparation.
+ * Returns the operator and the amount of work (flops, bytes) of a benchmark graph. After preparation, each graph of the
+ * grid consists of a single kernel.
  */
 const workOf = (graph: Graph): Omit<KernelSample, "seconds"> => {
   const node = graph.nodes.findLast(({ op }) => op !== "input")!;

@@ -73,8 +73,8 @@ const runningLines = (running: RunningCosts, ranks: number): string[] => {
 };
 
 /**
- * Returns the kernel samples of runs that send no messages during computation, because the slowdown by messages is a
- * separate cost. An operator without such samples gets its samples from the other runs.
+ * Returns the kernel timing samples of runs that send no messages during computation, because the slowdown by messages
+ * is a separate cost. For an operator that these runs do not contain, returns the samples of the other runs.
  */
 const undisturbedSamples = (runs: readonly MeasuredJob[], device: ComputeDevice): KernelSample[] => {
   const byOverlap = Map.groupBy(runs, (run) => overlapsOf(run.programOn(device)).length > 0);

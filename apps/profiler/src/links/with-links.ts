@@ -1,10 +1,13 @@
 import type { LinkFile } from "@skein/collectives";
 import type { HardwareFile } from "@skein/cost-model/hardware";
 
-/** A hardware file whose links were replaced. */
+/** Hardware file after measured links have replaced its links. */
 export interface Relinked {
   readonly hardware: HardwareFile;
-  /** Type of link that was not measured and is therefore unchanged. Undefined: both types were measured. */
+  /**
+   * Type of link, within or across hosts, that was not measured and is therefore unchanged. Undefined: both types were
+   * measured.
+   */
   readonly unmeasured: "within" | "across" | undefined;
 }
 

@@ -9,8 +9,8 @@ import { eachByItself } from "../predict/candidates.ts";
 import { messagesOf } from "../predict/groupings.ts";
 
 /**
- * Two steps of a job without compression and with one message per tensor, with predicted times. All other exchanges of
- * the gradients are derived from these steps.
+ * The two traced dense steps of a job, without compression and with one message per tensor, with the predicted time of
+ * each operation. The steps of all other gradient exchanges are derived from these two steps.
  */
 export interface BaseSteps {
   /** Step whose messages are sent during the backward pass. */
@@ -46,7 +46,10 @@ export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promi
   return { whole: await traced("wait-free"), halves: await inHalves() };
 };
 
-/** Predicts the times of both steps for another number of ranks, with the same number of samples per rank. */
+/**
+ * Predicts the operation times of both traced steps for another number of ranks, with the same number of samples per
+ * rank.
+ */
 export const basesAt = ({ whole, halves }: BaseSteps, job: ProfiledJob, hardware: HardwareFile): BaseSteps => {
   const pricers = pricersOn(job, hardware);
   return { whole: reprice(whole, pricers), halves: "refused" in halves ? halves : reprice(halves, pricers) };

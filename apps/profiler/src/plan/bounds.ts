@@ -2,9 +2,9 @@ import { type GradientProfile, type PiecewiseCollectiveModel, timelineOf } from 
 import { planMgWfbpOptimal, planByteScheduler, priorityTimeline } from "@skein/cost-model/planners";
 
 /**
- * Lower bound for exposed communication: the exposed seconds of a theoretical exchange that no job can run. The bound
- * is compared with the best similar exchange that jobs can run. Both values are closed-form results for a single kind
- * of link.
+ * Lower bound for the exposed communication of a step: the exposed seconds of a theoretical gradient exchange that no
+ * job can run. For comparison, the bound is stored with the result of the best similar exchange that jobs can run. Both
+ * results are computed in closed form and assume that all links are equal.
  */
 export interface Bound {
   readonly name: string;

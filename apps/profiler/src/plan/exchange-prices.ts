@@ -2,8 +2,8 @@ import { type PricedExchange, pricedExchange, type StepHardware } from "@skein/c
 import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
 
 /**
- * Function that returns the exchange of one bucket's gradients with predicted times. The argument lists the gradients
- * by their bucket numbers in the step with one bucket per gradient.
+ * Function that returns the exchange of one bucket, with the predicted times of its operations. The argument lists the
+ * gradients in the bucket, each by its bucket number in the step with one bucket per gradient.
  */
 export type ExchangePrices = (buckets: readonly number[]) => PricedExchange;
 

@@ -4,10 +4,10 @@ import { type Grouping, oneBucketBytes, sizesBelow } from "../predict/groupings.
 
 /** Input for planning an exchange with DeAR, which splits each all-reduce into reduce-scatter and all-gather. */
 export interface HalvedInput {
-  /** Profile of the sent gradients, with bucket numbers as paths, and with the forward time of each tensor. */
+  /** Profile of the gradients that the job sends. Each path is a bucket number; each tensor has a forward time. */
   readonly profile: GradientProfile;
   readonly allReduce: LinearCollectiveModel;
-  /** Removes the gradients that are not sent from each group, see `sentGroups`. */
+  /** Removes gradients that the job does not send from the groups, see `sentGroups`. */
   readonly toSentGroups: (groups: Grouping["groups"]) => Grouping["groups"];
 }
 

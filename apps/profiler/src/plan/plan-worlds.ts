@@ -13,7 +13,7 @@ import { type SearchResult, searchConfigurations } from "./search.ts";
  */
 export type Keep = "rank-batch" | "global-batch";
 
-/** Search result of a job for a number of ranks. */
+/** Result of the search for the fastest configuration of a job on a given number of ranks. */
 export interface PlannedWorld extends SearchResult {
   readonly ranks: number;
   readonly job: ProfiledJob;

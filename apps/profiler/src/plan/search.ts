@@ -52,7 +52,7 @@ export interface SearchInput {
   readonly job: ProfiledJob;
   readonly hardware: HardwareFile;
   readonly bases: BaseSteps;
-  /** Compressions to try; `own` is the compression of the job. */
+  /** Compressions to try. `own`: the compression of the job. */
   readonly compressions: readonly (Settings | "own")[];
 }
 

@@ -5,9 +5,9 @@ import type { GroupSelectionOptions } from "@skein/collectives";
 import type { GradientTensor } from "skein-train/profiling";
 import type { Settings } from "./candidates.ts";
 
-/** Message of a step that exchanges each tensor separately. */
+/** Gradient message of a step that exchanges each tensor separately. */
 export interface Message {
-  /** Number of the bucket in the message. */
+  /** Number of the bucket that the message contains. */
   readonly bucket: number;
   /** Message size in bytes. */
   readonly bytes: number;

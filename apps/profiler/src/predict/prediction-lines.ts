@@ -6,7 +6,10 @@ import { missedRunLines } from "./calibration-lines.ts";
 import { type Extrapolation, extrapolationLines } from "./extrapolation.ts";
 import type { Prediction } from "./predict-step.ts";
 
-/** Notes to print about the exchange, by how the job determines the exchange. Empty if the job file sets it. */
+/**
+ * Notes that are printed about the gradient exchange. The key states how the exchange of the job is determined. Empty
+ * if the job file sets the exchange.
+ */
 const exchangeLines: { readonly [exchange in JobFacts["exchange"]]: readonly string[] } = {
   given: [],
   planned: ["  the exchange is planned from these prices; a run plans it from measurements"],

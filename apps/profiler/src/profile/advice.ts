@@ -22,7 +22,7 @@ const minSavingShare = 0.03;
  */
 const maxFactor = 2;
 
-/** Returns the report's row for one cause of time outside kernels, such as waiting. */
+/** Returns the report's row for one cause of time outside kernels, such as waiting for communication. */
 const outsideRow = ({ outside }: Pick<ProfileReport, "outside">, kind: OutsideRow["kind"]): OutsideRow =>
   outside.find((row) => row.kind === kind)!;
 

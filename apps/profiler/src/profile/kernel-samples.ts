@@ -6,10 +6,10 @@ import { spanNameOf } from "@skein/tensor-core/backend";
 import { sum } from "../sum.ts";
 
 /**
- * Returns one sample per kernel node of a prepared step: the median time over steps and ranks. All samples are scaled
- * by the same factor, so that they add up to the median computing time of a rank's step. Without scaling, the sum of
- * medians would be too small, because kernel times have a long tail. Steps whose spans do not match the order of the
- * graph are skipped, as on a device that runs several passes per node.
+ * Returns the measured time of each kernel node of a prepared step: the median over steps and ranks. All times are
+ * scaled by the same factor, so that they add up to the median computing time of a rank's step. Without scaling, the
+ * sum of medians would be too small, because kernel times have a long tail. Steps whose spans do not match the order of
+ * the graph are skipped, as on a device that runs several passes per node.
  */
 export const kernelSamples = (
   steps: readonly WorldStep[],

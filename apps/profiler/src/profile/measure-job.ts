@@ -17,7 +17,7 @@ export interface MeasuredJob {
   /** Step that was run, prepared with `plan`. */
   readonly step: PreparedStep;
   readonly overheadSeconds: number;
-  /** Returns one sample per kernel of the step. */
+  /** Returns one timing sample per kernel of the step: the operator, its amount of work, and the measured seconds. */
   samples(): KernelSample[];
   /** Returns the program of the step, with the predicted time of each operation on a device. */
   programOn(device: ComputeDevice): StepProgram;

@@ -2,7 +2,7 @@ import uPlot from "uplot";
 
 export interface LineOptions {
   readonly label: string;
-  /** Name of a CSS custom property of the page with the color, such as `--accent`. */
+  /** Name of the CSS custom property that contains the color of the line, such as `--accent`. */
   readonly colour: string;
   readonly width: number;
   /** Whether each value is marked with a dot. Default: false. */
@@ -41,7 +41,7 @@ export class LineChart {
     });
   }
 
-  /** Shows new values, one list per line. */
+  /** Draws new values over `steps`: one list of values per line of the chart. */
   show(steps: readonly number[], ...lines: readonly (readonly number[])[]): void {
     this.data = [[...steps], ...lines.map((values) => [...values])];
     this.plot.setData(this.data);

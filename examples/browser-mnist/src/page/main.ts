@@ -34,7 +34,7 @@ const model = findElement("model", HTMLSelectElement);
 const batch = findElement("batch", HTMLSelectElement);
 const ranks = findElement("ranks", HTMLSelectElement);
 const compression = findElement("compression", HTMLSelectElement);
-/** Form controls for the settings of a new training. */
+/** Form controls for the settings of a new training run. */
 const choices = [model, batch, ranks, compression];
 const controls = [toggle, reset, download, ...choices];
 const status = findElement("status", HTMLElement);
@@ -93,8 +93,8 @@ const start = (): void => {
     tell({ type: "reset", settings });
   };
   /**
-   * Applies changed settings: immediately if training has not started, otherwise only after Reset, so that a running
-   * training is not lost.
+   * Applies changed settings: immediately if training has not started, otherwise only after Reset, so that a training
+   * run in progress is not lost.
    */
   const choose = (): void => {
     if (step === 0 && !training) return begin();

@@ -16,7 +16,7 @@ const setText = (id: string, text: string): void => {
   findElement(id, HTMLElement).textContent = text;
 };
 
-/** View of the numbers and charts of the current training. */
+/** View of the metrics and charts of the current training run. */
 export class ProgressView {
   private readonly lossElement = findElement("loss-chart", HTMLElement);
   private readonly accuracyElement = findElement("accuracy-chart", HTMLElement);
@@ -40,7 +40,7 @@ export class ProgressView {
   private accuracies = new ThinnedSeries(chartPoints);
   private smooth = smoothing(lossDecay);
 
-  /** Clears all numbers and charts for a new training. */
+  /** Clears all metrics and charts for a new training run. */
   clear(parameterCount: number): void {
     this.losses = new ThinnedSeries(chartPoints);
     this.smoothed = new ThinnedSeries(chartPoints);

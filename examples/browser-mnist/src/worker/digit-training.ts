@@ -73,8 +73,8 @@ export interface TrainingContext {
 }
 
 /**
- * Training of a digit classifier on a backend: Adam on the cross-entropy, with gradients averaged over ranks. Only the
- * arrays of the current `Run` are in backend memory; each step reuses the memory of the previous step.
+ * Training run of a digit classifier on a backend: Adam on the cross-entropy, with gradients averaged over ranks. Only
+ * the arrays of the current `Run` are in backend memory; each step reuses the memory of the previous step.
  */
 export class DigitTraining {
   /** Number of completed steps. */
@@ -188,7 +188,7 @@ export class DigitTraining {
     });
   }
 
-  /** Frees all backend arrays of this training. */
+  /** Frees all backend arrays of this training run. */
   release(): void {
     for (const leaf of flattenTree<DeviceArray>(this.run).leaves) this.backend.free(leaf);
     this.run = undefined;

@@ -8,7 +8,7 @@ import type { SharedKernels } from "./open-backend.ts";
 /** Messages from rank 0 to rank 1. */
 export type RankCommand =
   | { readonly type: "open"; readonly shared: SharedKernels; readonly records: DigitRecords }
-  /** Starts a training with new parameters, in a new world. */
+  /** Starts a training run with new parameters, in a new world. */
   | { readonly type: "begin"; readonly connection: WorldConnection; readonly settings: Settings }
   | { readonly type: "step" };
 

@@ -25,7 +25,7 @@ const handleMessages = (): Promise<void> => {
 
 export interface TrainingLoopOptions {
   readonly training: DigitTraining;
-  /** Called before each step, to make another rank run the same step. */
+  /** Function called before each step, to make another rank run the same step. */
   readonly onStep?: () => void;
   /** Number of test digits for which each evaluation computes predictions. */
   readonly shownCount: number;
@@ -33,7 +33,7 @@ export interface TrainingLoopOptions {
   readonly report: (message: Report) => void;
 }
 
-/** Runs the steps and evaluations of one training until it is paused. */
+/** Runs the steps and evaluations of one training run until the run is paused. */
 export class TrainingLoop {
   private readonly options: TrainingLoopOptions;
   private readonly rate = new Rate();

@@ -9,7 +9,7 @@ import { TrainingLoop } from "./training-loop.ts";
 /** Number of test digits shown on the page. */
 const shownCount = 60;
 
-/** Executes the commands of a page. Owns a backend, the digits, and one training at a time. */
+/** Executes the commands of a page. Owns a backend, the digits, and one training run at a time. */
 export class TrainingService {
   private readonly report: (message: Report, transfer?: Transferable[]) => void;
   private ready: { readonly opened: OpenedBackend; readonly records: DigitRecords } | undefined;
