@@ -37,6 +37,6 @@ export interface BlasAddon {
 export const libraryText = ({ family, version, core }: LibraryIdentity): string =>
   `${family} ${version}${core === "" ? "" : ` (${core})`}`;
 
-/** Advice for users of a BLAS library in which only one thread can multiply at a time. */
+/** Advice text for users whose BLAS library allows only one thread to multiply at a time. */
 export const noLocksAdvice: string =
   "built without locks, so threads multiply one at a time; install one with them (Debian: libopenblas0-pthread)";

@@ -73,8 +73,8 @@ export interface BuiltBlas extends BlasFiles {
   /** Whether several threads can multiply concurrently. */
   readonly concurrent: boolean;
   /**
-   * `measured`: number of measured shapes. `faster`: number of these shapes that the library computes faster than
-   * WebAssembly.
+   * Counts of shapes. `measured`: number of measured shapes. `faster`: number of measured shapes that the library
+   * computes faster than WebAssembly.
    */
   readonly measured: number;
   readonly faster: number;

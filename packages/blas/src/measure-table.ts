@@ -6,8 +6,8 @@ import { type MeasuredKernel, measuredKernels } from "./measured-kernels.ts";
 import type { MeasuredShape } from "./shape-table.ts";
 
 /**
- * Limits for measuring one shape. A pair is one run in WebAssembly and one run with the BLAS. Pairs are repeated until
- * they have taken `seconds` in total, at least `least` and at most `most` times.
+ * Limits for the repetitions when one shape is measured. A pair is one run in WebAssembly and one run with the BLAS.
+ * Pairs are repeated until they have taken `seconds` in total, with a minimum of `least` and a maximum of `most` pairs.
  */
 const pairs = { seconds: 0.016, least: 5, most: 31 };
 

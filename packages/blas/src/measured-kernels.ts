@@ -1,7 +1,10 @@
 import type { ContractionOp } from "@skein/cpu-kernels";
 import { attention, conv2d, matmul, type Shape, type Tensor, vjp } from "@skein/tensor-core";
 
-/** A function whose graph has one node of the measured operator, and the input shapes to call the function with. */
+/**
+ * Kernel to measure: a function whose graph has one node of the measured operator, and the shapes of the function's
+ * inputs.
+ */
 export interface MeasuredKernel {
   readonly op: ContractionOp;
   readonly fn: (...inputs: Tensor[]) => readonly Tensor[];
@@ -9,7 +12,10 @@ export interface MeasuredKernel {
 }
 
 const sizes = [1, 8, 32, 128, 512, 2048];
-/** Maximum number of multiplications of a measured product. Larger products would take long and add no information. */
+/**
+ * Maximum number of scalar multiplications in a matrix product to measure. Larger products would take long and add no
+ * information.
+ */
 const maxMultiplications = 2 ** 28;
 
 const transposes = [
@@ -109,7 +115,7 @@ const attentions = lengths.flatMap(([queries, keys]) =>
 );
 
 /**
- * All kernels to measure: products of 1 to 2048 rows in three transpositions, convolutions and their gradients,
+ * All kernels to measure: matrix products of 1 to 2048 rows in three transpositions, convolutions and their gradients,
  * attention and its gradient.
  */
 export const measuredKernels: readonly MeasuredKernel[] = [...products, ...convolutions, ...attentions];

@@ -72,7 +72,7 @@ interface MeasuredBlas extends Blas {
 }
 
 /**
- * Opens the BLAS with which a table was measured.
+ * Opens the BLAS library that was measured for a table.
  *
  * @throws BlasError under the same conditions as `openBlas`.
  */

@@ -1,6 +1,6 @@
 import { exponentOf, upperHalf } from "./halves";
 
-/** Number of elements that are sampled to choose the window. */
+/** Maximum number of elements that are sampled to choose the exponent window. */
 export const sampleSize: usize = 512;
 /** Size of the histogram of exponents in bytes: one u32 per exponent. */
 export const countBytes: usize = 1024;

@@ -8,9 +8,15 @@
 // one vector. 836 is 209 · 4, and its distances are multiplied by 4, because P(x)^4 = P(x^4). With longer distances,
 // loads wait less often for stores in flight.
 
-/** Minimum number of bytes remaining after a fold over the long distances: 836 rounded up to a multiple of 64. */
+/**
+ * Minimum number of message bytes that the fold with the long distances (up to 836 bytes) leaves unfolded: 836 rounded
+ * up to a multiple of 64.
+ */
 export const longRest: usize = 896;
-/** Minimum number of bytes remaining after a fold over the short distances: 209 rounded up to a multiple of 16. */
+/**
+ * Minimum number of message bytes that the fold with the short distances (up to 209 bytes) leaves unfolded: 209 rounded
+ * up to a multiple of 16.
+ */
 export const shortRest: usize = 224;
 
 export const longHistory: usize = 836;

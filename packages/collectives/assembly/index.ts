@@ -7,13 +7,13 @@ export { encodeBf16, encodeF32, windowBf16, windowF32 } from "./encode";
 
 /**
  * Returns the size of the codec's scratch memory, in bytes. The codec uses the scratch memory first for the histogram
- * of the sample, then for the list of elements outside the window.
+ * of sampled exponents, then for the list of elements outside the exponent window.
  */
 export function codecScratchBytes(): usize {
   return max(countBytes, listBytes);
 }
 
-/** Returns the number of elements sampled to choose the window of `count` elements. */
+/** Returns the number of elements sampled to choose the exponent window of an array of `count` elements. */
 export function sampleOf(count: usize): usize {
   return min(count, sampleSize);
 }

@@ -3,12 +3,18 @@
 // work. Therefore the set bits of many masks are first written to one list, always three slots per mask, and one long
 // loop then processes the list.
 
-/** Maximum number of array elements per list. */
+/** Number of array elements processed per list of out-of-window elements, and so the maximum length of the list. */
 export const tileSize: usize = 2048;
-/** List size in bytes: one u16 per element, plus space for unused slots written after the last element. */
+/**
+ * Size of the list of out-of-window elements, in bytes: one u16 per element, plus space for unused slots written after
+ * the last element.
+ */
 export const listBytes: usize = 2 * tileSize + 16;
 
-/** Appends the index of each set bit of a mask, plus `base`, to the list. Returns the new end address of the list. */
+/**
+ * Appends the index of each set bit of a mask, plus `base`, to the list of out-of-window elements. Returns the new end
+ * address of the list.
+ */
 // @ts-ignore: decorator
 @inline
 export function listBits(bits: u64, base: usize, end: usize): usize {

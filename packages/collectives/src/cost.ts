@@ -15,7 +15,7 @@ export interface MessageRound {
   readonly sends: (rank: number) => readonly Message[];
 }
 
-/** Total amounts that each rank or host has sent and received. */
+/** Totals sent and received per rank or host. A ledger counts either messages or bytes. */
 class Ledger {
   readonly sent: Float64Array;
   readonly received: Float64Array;
@@ -38,7 +38,7 @@ class Ledger {
   }
 
   /**
-   * Returns the largest amount that any rank or host sends or receives. Links are full duplex, so only the larger
+   * Returns the largest total, sent or received, of any rank or host. Links are full duplex, so only the larger
    * direction counts.
    */
   most(): number {

@@ -20,7 +20,7 @@ export interface LinkCosts {
 export interface LinkFit extends LinkTimes {
   /** R²: share of the variance of the times that the model explains. A perfect fit has 1. */
   readonly r2: number;
-  /** Largest |α + β·b − t| / t over all samples. */
+  /** Largest |α + β·b − t| / t over all measured messages. */
   readonly worstRelativeError: number;
 }
 
@@ -30,13 +30,13 @@ export interface LinkSample {
   readonly seconds: number;
 }
 
-/** Fit for one ordered pair of ranks. */
+/** Linear model of message times for one ordered pair of ranks. */
 export interface PairFit extends LinkFit {
   readonly from: number;
   readonly to: number;
 }
 
-/** Participants of an all-to-all: all ranks, the ranks of one host, or one rank of each host. */
+/** Which ranks take part in one all-to-all: all ranks, the ranks of one host, or one rank of each host. */
 export type AllToAllLevel = "all" | "within" | "across";
 
 /**
@@ -50,8 +50,9 @@ export interface AllToAllFit extends LinkFit {
 }
 
 /**
- * Link measurements of a job, as written by `skein-train links`: one fit per rank pair, and one fit per link class
- * (`within`, `across`) over all pairs of the class. A job on one host, or with one rank per host, has only one class.
+ * Link measurements of a job, as written by `skein-train links`: one linear model of message times per rank pair, and
+ * one per link class (`within`, `across`), fitted over all pairs of the class. A job on one host, or with one rank per
+ * host, has only one class.
  */
 export interface LinkFile {
   readonly format: "skein-links";
@@ -92,8 +93,8 @@ export const linkCosts = ({ within, across, reduceSecondsPerByte }: LinkFile): L
  * more weight in short messages, so that small sizes determine α and large sizes β. Neither coefficient is negative: if
  * the best line has a negative coefficient, the best line with a zero coefficient is returned.
  *
- * @param samples samples with at least two different sizes.
- * @throws ArgumentError if all samples have the same size, or a time is not positive.
+ * @param samples measured messages of at least two different sizes.
+ * @throws ArgumentError if all messages have the same size, or a time is not positive.
  * @example
  * ```ts
  * const samples = [1e5, 1e6, 1e7].map((bytes) => ({ bytes, seconds: 1e-4 + bytes * 1e-9 }));

@@ -99,7 +99,7 @@ export class RankRequests {
     return group;
   }
 
-  /** Returns the text of each member, in the order of the group. */
+  /** Exchanges texts between the members of a group. Returns the text of each member, in group order. */
   exchangeTexts(text: string, group: number): string[] {
     const worldSize = this.control.membersOf(group).length;
     if (worldSize === 1) return [text];

@@ -87,9 +87,12 @@ export interface Traffic {
 
 /** Work of the busiest rank or host, by class of links. */
 export interface Load {
-  /** Messages and bytes of one rank over links within its host. */
+  /** Messages and bytes that one rank transfers over links within its host. */
   readonly within: Traffic;
-  /** Messages of one rank and bytes of one host over links between hosts. The ranks of a host share one link. */
+  /**
+   * Messages that one rank transfers, and bytes that one host transfers, over links between hosts. The ranks of a host
+   * share one link.
+   */
   readonly across: Traffic;
   /** Bytes of messages that one rank reads as operands of sums. */
   readonly reducedBytes: number;
@@ -105,9 +108,15 @@ export interface ScheduleCost {
   readonly bytes: number;
   /** Bytes of messages that one rank reads as operands of sums. */
   readonly reducedBytes: number;
-  /** Total work of the busiest rank (or host): the larger of sent and received amounts. */
+  /**
+   * Total load of the busiest rank (or host) in messages and bytes: the larger of its sent total and its received
+   * total.
+   */
   readonly busiest: Load;
-  /** Critical path: sends or receives of the busiest rank (or host) of each round, summed over rounds. */
+  /**
+   * Load of the critical path: the messages and bytes that the busiest rank (or host) of each round sends or receives,
+   * summed over rounds.
+   */
   readonly path: Load;
 }
 

@@ -23,7 +23,10 @@ export interface BatchNormState {
 /** Weight of the current batch in the running statistics; PyTorch's default. */
 const momentum = 0.1;
 
-/** Returns gain 1, shift 0, running mean 0 and running variance 1 for inputs [..., channels]. */
+/**
+ * Returns the initial batch norm parameters and statistics for inputs [..., channels]: gain 1, shift 0, running mean 0
+ * and running variance 1.
+ */
 export const initBatchNorm = (
   channels: number,
 ): { readonly params: BatchNormParams; readonly state: BatchNormState } => ({

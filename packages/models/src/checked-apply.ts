@@ -1,7 +1,7 @@
 import { ArgumentError, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 
-/** Describes a faulty result of `apply` and the suggested fix, for an error message. */
+/** Describes an invalid result of `apply` and the suggested fix, for an error message. */
 const describe = (value: unknown, rule: string): readonly [what: string, cure: string] => {
   if (value === undefined || value === null)
     return ["nothing", `a function body in braces needs a return: return ${rule}`];
@@ -20,8 +20,8 @@ const describe = (value: unknown, rule: string): readonly [what: string, cure: s
  * @param outputs Name of the first result in error messages. The name `logits` requires a single tensor; other outputs
  * may be a tree.
  * @returns a function that throws an ArgumentError if the result of `apply` is not a pair of outputs and state. The
- * stack of the error shows the call of `checkedApply`, which created the model, because the faulty function has already
- * returned.
+ * stack of the error shows the call of `checkedApply`, which created the model, because the function with the invalid
+ * result has already returned.
  */
 export const checkedApply = <Args extends readonly unknown[], Result>(
   apply: (...args: Args) => Result,

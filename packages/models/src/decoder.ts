@@ -45,8 +45,8 @@ export interface DecoderParts<Params extends DecoderParams = DecoderParams, Stat
   /** Selects the positions for which the head computes logits, from the hidden states [B, T, D]. */
   headPositions(x_BTD: Tensor): Tensor;
   /**
-   * Functions that compute the blocks' state: `init` its initial value, `next` its value after a call. Absent: the
-   * state of the model is empty.
+   * Functions that compute the blocks' state. `init` returns the initial state. `next` returns the state after a call
+   * of the model, from the additional results of the branches. Absent: the state of the model is empty.
    */
   readonly states?: { init(key: Tensor): State; next(further: readonly Further[]): State };
 }

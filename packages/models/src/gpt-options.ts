@@ -103,7 +103,10 @@ export interface FeedForwardReport {
 export interface GptExperts {
   /** Expert layer, such as `moeLayer` of @skein/moe-parallel. */
   readonly layer: FeedForwardLayer;
-  /** Interval of blocks with experts: the last block of each `every` blocks has an expert layer. 1: all blocks. */
+  /**
+   * Interval, in blocks, between blocks with experts. The last of every `every` blocks has an expert layer. 1: all
+   * blocks.
+   */
   readonly every: number;
   /** Sharding of the layer's parameters, by path in their tree. Default: every rank has all parameters. */
   readonly sharding?: Sharding;

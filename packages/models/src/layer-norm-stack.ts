@@ -10,7 +10,7 @@ export interface TransformerBlockParams<Attention> extends BlockParams<NormParam
   readonly attention: Attention;
 }
 
-/** Returns blocks with layer norms and biases, as in GPT-2, BERT and vision transformers. */
+/** Returns a stack of transformer blocks with layer norms and biases, as in GPT-2, BERT and vision transformers. */
 export const layerNormStack = <Attention>(
   { width, numLayers, hidden, activation, epsilon, recompute }: Required<LayerNormTransformerOptions>,
   attention: Branch<{ readonly attention: Attention }>,

@@ -7,7 +7,7 @@ import type { Past } from "./past.ts";
  */
 export type Recompute = "none" | "blocks";
 
-/** Option of models that consist of blocks. */
+/** Activation-recomputation option of models that consist of blocks. */
 export interface RecomputeOptions {
   /**
    * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass

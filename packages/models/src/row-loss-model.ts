@@ -4,7 +4,7 @@ import { lossResult, type LossSum } from "./loss-sum.ts";
 import { type Ratio, rowCount, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 import type { InputsOf, Model } from "./model.ts";
 
-/** Any batch; the optional `mask` marks padding rows. */
+/** A batch of any type. The optional `mask` marks padding rows. */
 interface AnyBatch {
   /** Mask of the rows, bool [B]; false for padding rows. Absent: no row is masked. */
   readonly mask?: Tensor;

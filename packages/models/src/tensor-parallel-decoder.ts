@@ -14,7 +14,7 @@ import {
 } from "./tensor-parallel.ts";
 import type { Branch } from "./transformer-block.ts";
 
-/** Tensor parallelism of a model, with the sizes that the ranks divide. */
+/** Tensor-parallel options of a model, and the model sizes that are divided among the ranks. */
 export interface TensorRanks extends Required<TensorParallel> {
   /** Name of the model in error messages. */
   readonly model: string;

@@ -38,7 +38,7 @@ export interface TensorParallel {
   readonly sequence?: boolean;
 }
 
-/** Dimension of the positions in [B, T, …]. */
+/** Index of the position dimension T in [B, T, …]. */
 const positionsDim = 1;
 
 /** Returns this rank's positions of [B, T, …]. */

@@ -15,7 +15,10 @@ export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env)
 export const cachedAddon = (folder: string, family: MpiFamily, version: string): string =>
   join(folder, `${family}-${version}-${sources.key()}`, addonFile);
 
-/** Returns the addons in `folder` that were built from these sources for this platform, newest first. */
+/**
+ * Returns the paths of the addons in `folder` that were built from the current native sources for this platform, newest
+ * first.
+ */
 export const builtAddons = (folder: string, family?: MpiFamily): string[] =>
   builtFolders(folder, sources, addonFile)
     .filter((built) => family === undefined || built.startsWith(join(folder, `${family}-`)))

@@ -34,7 +34,7 @@ export const reductions: readonly Reduction[] = ["sum", "max", "min"];
  */
 export const largestCount: number = 2 ** 31 - 2 ** 16;
 
-/** Batch of responses: [id, outcome, message, values, id, …]. */
+/** Batch of responses as a flat array with four entries per response: [id, outcome, message, values, id, …]. */
 export type AnswerBatch = readonly (number | string | readonly number[] | undefined)[];
 
 /** The native module, as exported by native/addon.cc. */

@@ -16,7 +16,7 @@ export interface ExchangeParts {
   readonly arithmetic: Arithmetic;
 }
 
-/** Memory for the received parts of all ranks, for requests of one size. */
+/** Memory in which a rank stores the parts received from all other ranks, for requests of one size. */
 interface Gathered {
   readonly whole: Uint8Array;
   /** Views of the parts, by rank. The view of this rank is not used. */

@@ -10,7 +10,7 @@ import { loadMpi, type LoadMpiOptions } from "./load-addon.ts";
 import { MpiLane } from "./lane.ts";
 import { BlockingRequests } from "./requests.ts";
 
-/** Connection to a world over MPI, with the data that the rank's compute thread needs to call MPI. */
+/** Connection to a world over MPI. Includes the data that the rank's compute thread needs to call MPI itself. */
 export interface MpiWorldConnection extends WorldConnection {
   readonly mpi: {
     readonly load: Pick<LoadMpiOptions, "addon" | "cacheFolder">;

@@ -3,7 +3,7 @@ import { MpiTransferError } from "./errors.ts";
 import type { Answer, Poster } from "./requests.ts";
 import { demand, type MpiWorld } from "./world.ts";
 
-/** Message for which a rank waits, used to explain a failed response of the addon. */
+/** Message for which a rank waits. Used in the error message if the addon responds with a failure. */
 export interface AwaitedMessage {
   /**
    * Sender of the message. Absent: the message may come from several senders, and the response names the sender that

@@ -28,7 +28,7 @@ export interface MpiWorldOptions
   readonly facts?: Facts;
 }
 
-/** World of a process with a single rank, over MPI. */
+/** A world over MPI, as seen by the process of one rank. Each process has exactly one rank. */
 export interface MpiProcessWorld {
   readonly rank: number;
   readonly worldSize: number;
@@ -84,9 +84,9 @@ const within = async (work: Promise<unknown>, milliseconds: number): Promise<boo
 };
 
 /**
- * Creates the world of one rank over MPI. An MPI launcher must have started this process. A companion thread executes
- * requests, or the rank's compute thread if it waits for a request immediately. Requests use point-to-point calls or
- * MPI's own collectives.
+ * Creates one rank's part of a world over MPI. An MPI launcher must have started this process. A companion thread
+ * executes requests, or the rank's compute thread if it waits for a request immediately. Requests use point-to-point
+ * calls or MPI's own collectives.
  *
  * @example
  * const world = await createMpiWorld({ memory, kernels });

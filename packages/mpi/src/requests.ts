@@ -149,7 +149,7 @@ export class Requests implements Poster {
 export class BlockingRequests implements Poster {
   private readonly addon: MpiAddon;
   private readonly spinMicroseconds: number;
-  /** Pending commands. A list is faster than a table, because there are few entries. */
+  /** Pending commands of this thread. A list is faster than a map by id, because there are few entries. */
   private readonly underWay: Started[] = [];
   private readonly lost: Command[] = [];
   private nextId = 1;

@@ -30,7 +30,7 @@ export interface MpiWorld {
   readonly version: string;
   /** Whether several threads may call MPI, one at a time. */
   readonly serialized: boolean;
-  /** Requests to the progress thread, with which transports and collectives post their commands. */
+  /** Object with which transports and collectives post their commands to the progress thread. */
   readonly requests: Requests;
   /**
    * Broadcasts `bytes` of rank `root` to all ranks. For use at start-up, for example for the coordinator's address and

@@ -10,7 +10,10 @@ import {
   withoutEmpty,
 } from "../schedule.ts";
 
-/** Returns the distances, in ranks, of the blocks sent in round k: all distances with bit k set. */
+/**
+ * Returns the distances, in ranks, between the origin and the destination of the blocks sent in round k. These are all
+ * distances below `worldSize` with bit k set.
+ */
 const hopDistances = (worldSize: number, k: number): number[] =>
   Array.from({ length: worldSize }, (_, distance) => distance).filter((distance) => (distance & (2 ** k)) !== 0);
 

@@ -13,9 +13,9 @@ import {
 import { runsOf } from "../topology.ts";
 
 /**
- * Returns the position of a rank among the runs of consecutive ranks: its run (`run`), the index of this run (`index`),
- * the index of the last run (`last`), the rank's index within its run (`local`), and the number of ranks per run that
- * own a chunk (`owners`). `owners` is the length of the shortest run.
+ * Returns the position of a rank in the chain of runs. A run consists of consecutive ranks on the same host. `run`: the
+ * rank's run. `index`: index of this run. `last`: index of the last run. `local`: the rank's index within its run.
+ * `owners`: number of ranks per run that own a chunk, which is the length of the shortest run.
  */
 const positionIn = (runs: readonly (readonly number[])[], rank: number) => {
   const index = runs.findIndex((run) => run.includes(rank));

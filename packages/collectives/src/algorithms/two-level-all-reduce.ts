@@ -14,8 +14,8 @@ import {
 import { ringAllReduce } from "./ring-all-reduce.ts";
 
 /**
- * Returns the number of chunks, which is the number of ranks on the smallest host: one chunk per local index that
- * exists on every host.
+ * Returns the number of chunks of the vector: one chunk per local index that exists on every host, so the number of
+ * ranks on the smallest host.
  */
 const chunkCount = (hosts: readonly (readonly number[])[]): number => Math.min(...hosts.map((host) => host.length));
 

@@ -30,7 +30,8 @@ import { ThreadTransport } from "../transport/thread-transport.ts";
 // companion owns the rank's sockets.
 
 /**
- * Maximum time to wait until the rank's compute thread has left its socket calls, which normally takes much less time.
+ * Maximum time to wait until the rank's compute thread has returned from its socket calls. The calls normally return
+ * much sooner.
  */
 const closingMilliseconds = 1000;
 

@@ -8,7 +8,8 @@ import { RankLanes } from "../lanes/rank-lanes.ts";
 interface Running {
   readonly walk: Walk<number>;
   /**
-   * Future that the request waits for. Undefined: the request can start. `since` is the time at which the wait began.
+   * Future that the request waits for. Undefined: the request has not started. `since` is the time at which the wait
+   * began.
    */
   future: Future<unknown> | undefined;
   since: number;

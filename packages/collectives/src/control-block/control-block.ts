@@ -117,7 +117,7 @@ export class ControlBlock {
     this.words.set(members, at + 1 + groupNameWords);
   }
 
-  /** Returns the ranks of a group, in the order of the group. Group 0 is the world. */
+  /** Returns the world ranks of a group's members, in group order. Group 0 is the world. */
   membersOf(group: number): readonly number[] {
     if (group === 0) return Array.from({ length: this.worldSize }, (_, rank) => rank);
     const at = this.groupAt(group);

@@ -35,7 +35,7 @@ export const encodeRecord = (record: FailureRecord): Uint8Array => {
 export const decodeRecord = (bytes: Uint8Array): FailureRecord =>
   JSON.parse(new TextDecoder().decode(bytes)) as FailureRecord;
 
-/** Converts an error in the execution of a request to the cause of the failure, which is stored for all ranks. */
+/** Converts an error thrown while a request runs to the failure cause that is stored for all ranks. */
 export const causeOf = (error: unknown, rank: number, timeoutMilliseconds: number): FailureCause => {
   if (error instanceof CollectiveTimeoutError)
     return { cause: "timeout", peer: error.peer, text: "", milliseconds: timeoutMilliseconds };

@@ -32,11 +32,11 @@ export const rankWords = (worldSize: number): number =>
 export const stateWord = { claimed: 0, failed: 1, recordLength: 2, closed: 3, record: 16 } as const;
 export const channelWord = { sent: 0, slots: 1, returned: 32 } as const;
 /**
- * Word offsets of the state of one rank's exchanges on one lane. `shown` counts the parts that the rank has published;
- * peers poll this counter. `parts` is the beginning of two descriptions of `ofPart` words, one for even and one for odd
- * exchanges, so that the last two parts can be read. A description contains the size in bytes, the tag and the meaning
- * (`meaningOf`) of a part. The descriptions are not on the cache line of `shown`, because a poll between two stores
- * would move the line to another core.
+ * Word offsets in the state of one rank's exchanges on one lane. `shown`: counter of the parts that the rank has
+ * published, polled by peers. `parts`: first of two part descriptions of `ofPart` words each, one for even and one for
+ * odd exchanges, so that the last two parts can be read. `bytes`, `tag`, `meaning`: offsets of a part's size in bytes,
+ * tag and meaning (`meaningOf`) in its description. The descriptions are not on the cache line of `shown`, because a
+ * poll between two stores would move the line to another core.
  */
 export const exchangeWord = { shown: 0, parts: 16, bytes: 0, tag: 1, meaning: 2, ofPart: 3 } as const;
 export const laneWord = { posted: 0, done: 16, lock: 32, bytesSent: 48, requests: 64 } as const;
@@ -56,7 +56,7 @@ export const requestWord = {
   rowsBytes: 12,
   receivedRows: 13,
   receivedRowsBytes: 14,
-  /** Code of the algorithm name (see `algorithmNamed`), written by the thread that executes the request. */
+  /** Code of the algorithm that executed the request (see `algorithmNamed`), written by the executing thread. */
   algorithm: 15,
   /** Flag: 1 while the request must not be executed yet. Cleared by the thread that posted the request. */
   held: 16,

@@ -56,18 +56,20 @@ export interface LocalRanksOptions extends RankMemory {
   readonly facts?: Facts | undefined;
 }
 
-/** Settings of a local rank that may become known only after all ranks have been found. */
+/**
+ * Settings of a local rank. The settings may depend on information that is available only after all ranks are known.
+ */
 export interface LocalPreference {
   /** Settings for the choice of algorithms. Default: the default of each setting. */
   readonly preference?: Preference;
   /** Number of polls before a rank sleeps. Default: 0, which suits ranks that share cores. */
   readonly spins?: number;
   /**
-   * Byte offset in the memory of the exchange parts, which are the operands of small requests between threads. Absent:
-   * no exchanges.
+   * Byte offset, in the shared memory, of the exchange parts, which are the operands of small requests between threads.
+   * Absent: no exchanges.
    */
   readonly exchangeParts?: number | undefined;
-  /** Ends of the rank's express connections. Default: none. */
+  /** This rank's ends of its express connections. Default: none. */
   readonly express?: readonly ExpressEnd[] | undefined;
 }
 

@@ -32,8 +32,8 @@ export interface WorldConnection {
   readonly spins: number;
   readonly preference: Preference;
   /**
-   * Byte offset in `memory` of the exchange parts, which are the operands of small requests between threads. Absent: no
-   * exchanges.
+   * Byte offset, in `memory`, of the exchange parts, which are the operands of small requests between threads. Absent:
+   * no exchanges.
    */
   readonly exchangeParts?: number;
   /**

@@ -23,9 +23,17 @@ const maxKept = 2 * maxStarted;
 
 /** Non-blocking socket calls of the operating system. A call that would block throws EAGAIN. */
 export interface ExpressRuntime {
-  /** @returns number of bytes read; 0 at the end of the stream. */
+  /**
+   * Reads from a socket into `target`.
+   *
+   * @returns number of bytes read; 0 at the end of the stream.
+   */
   read(fd: number, target: Uint8Array): number;
-  /** @returns number of bytes written, at most `count`, from index `begin` of `bytes`. */
+  /**
+   * Writes bytes from index `begin` of `bytes` to a socket.
+   *
+   * @returns number of bytes written, at most `count`.
+   */
   write(fd: number, bytes: Uint8Array, begin: number, count: number): number;
   /** Whether no other thread needs this rank's core, so that the thread may poll for a short time before it sleeps. */
   hasOwnCore(connection: WorldConnection): boolean;

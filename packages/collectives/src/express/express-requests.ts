@@ -30,7 +30,7 @@ interface ExpressRequest extends Pick<CollectiveRequest, "kind" | "dtype" | "red
   readonly lane: Lane;
   /** Sequence number, on the same lane, of the last request that the companion must execute before this request. */
   readonly after: number;
-  /** Express connection to each member, in the order of the group; undefined for this rank. */
+  /** Express connection to each member, in group order; undefined for this rank. */
   readonly members: readonly (ExpressConnection | undefined)[];
   isStarted: boolean;
 }
@@ -130,7 +130,7 @@ export class ExpressRequests {
   /**
    * Starts a request for which `covers` returned true.
    *
-   * @returns number of the request, from 1.
+   * @returns sequence number of the request, starting at 1.
    */
   start(request: CollectiveRequest, tag: number, group: number, lane: Lane): number {
     const { kind, dtype, reduction, root, input, output } = request;

@@ -2,8 +2,8 @@ import type { Clock } from "../clock.ts";
 import type { FailureReport } from "./failure-report.ts";
 
 /**
- * Decision about the cause of a world's failure: the last report in the chain of reports, and the rank that sent this
- * report.
+ * Decision about the cause of a world's failure: the decisive failure report, which is the last in the chain of
+ * reports, and the rank that sent it.
  */
 export interface FailureDecision extends FailureReport {
   readonly reporter: number;
@@ -93,7 +93,7 @@ export class FailureAgreement {
     this.#decide({ ...report, reporter: this.#options.rank });
   }
 
-  /** Cancels the pending decision about the cause of a failure, because the world was closed. */
+  /** Cancels the pending decision about the cause of a failure. Called when the world is closed. */
   cancel(): void {
     this.#decided = true;
     this.#cancel();

@@ -25,31 +25,33 @@ interface Watch {
   pingedAt: number;
   suspected: boolean;
   /**
-   * Whether the last check found too long a silence, but did not report the peer as lost, because this side had not
-   * listened for some time before the check.
+   * Whether the silence exceeded `lossMilliseconds` at the last check. If this side had not listened for some time
+   * before that check, the peer was not reported as lost, but the next check reports it if the silence continues.
    */
   overdue: boolean;
 }
 
 /**
- * Watches the peers of one thread's connections, using only times: sends pings, suspects a peer after some silence, and
- * reports the peer as lost after longer silence. Control connections (per process) and data links (per rank) are
- * watched in the same way.
+ * Watches the peers of one thread's connections, based only on the times of sent and received data. Sends pings,
+ * suspects a peer after some silence, and reports the peer as lost after longer silence. Control connections (per
+ * process) and data links (per rank) are watched in the same way.
  *
  * Time without checks, because this thread was busy or its process was stopped, does not count as silence of a peer.
  * The operating system may still have unread bytes of the peer, so the first check after such a time does not report
  * any peer as lost. A peer that sends data at least every `lossMilliseconds` minus one interval is never reported as
- * lost. A silent peer is reported as lost within `lossMilliseconds` of listening plus one interval between checks.
+ * lost. A silent peer is reported as lost after at most `lossMilliseconds` plus one interval between checks. Time
+ * without checks is not included in this limit.
  *
- * Silence is one of five kinds of evidence. Each kind is handled in one place:
+ * If this class reports a loss, a control connection breaks, and the rank of a data link gives up on the link's peer.
+ * Silence is one of five kinds of evidence of a failure. Each kind is handled in one place:
  *
- * | event | evidence | after | handled by, and consequence |
+ * | event | evidence | delay | handled by |
  * | --- | --- | --- | --- |
- * | a machine or its network is gone, a process stopped | no byte arrives | `lossMilliseconds` | this class: a control connection breaks, a rank suspects its link |
+ * | a machine or its network is gone, a process stopped | no byte arrives | `lossMilliseconds` | this class |
  * | a process has ended | its connection ends without a goodbye | at once; between machines 1.5 s of refused connections | `ControlConnection`, `ResumableSocket` |
  * | a main thread is stuck | pings report for how long its event loop has been blocked | `stuckMilliseconds` | `pulseReader`, `ControlConnection` |
  * | a rank lives, but does not join a collective | no frame of a collective arrives | `timeoutMilliseconds` | `createNetworkWorld`, the control block between threads |
- * | another rank has given up | its report, which names a rank | 300 ms, for reports of other ranks | `FailureAgreement`: all ranks name the same rank |
+ * | another rank has given up | its report, which names a rank | 300 ms, to wait for the reports of other ranks | `FailureAgreement`, so that all ranks name the same rank |
  */
 export class FailureDetector {
   readonly #heartbeat: LinkHeartbeat;

@@ -10,13 +10,15 @@ export interface Heartbeat {
   readonly stuckMilliseconds: number;
 }
 
-/** Heartbeat of a data link. The thread of a link does not compute, so there is no limit for a blocked thread. */
+/**
+ * Heartbeat settings of a data link. The thread of a link does not compute, so there is no limit for a blocked thread.
+ */
 export type LinkHeartbeat = Pick<Heartbeat, "intervalMilliseconds" | "lossMilliseconds">;
 
 /**
- * Default heartbeat. The death of a process is reported immediately, by the end of its connection. Therefore silence
- * may last 15 s before a peer counts as lost, enough time for a switch to find another path or for a virtual machine to
- * migrate. A main thread may write or read files for a minute.
+ * Default heartbeat settings. The death of a process is reported immediately, by the end of its connection. Therefore
+ * silence may last 15 s before a peer counts as lost, enough time for a switch to find another path or for a virtual
+ * machine to migrate. A main thread may write or read files for a minute.
  */
 export const defaultHeartbeat: Heartbeat = {
   intervalMilliseconds: 1000,
@@ -48,7 +50,7 @@ export interface Patience {
 export const silenceSecondsOf = ({ silenceSeconds, timeoutSeconds }: Patience): number =>
   silenceSeconds ?? Math.min(defaultHeartbeat.lossMilliseconds / 1000, timeoutSeconds);
 
-/** Computes the heartbeat from a job's time limits. All connections of the job use this heartbeat. */
+/** Computes the heartbeat settings from a job's time limits. All connections of the job use these settings. */
 export const heartbeatOf = (patience: Patience): Heartbeat => {
   const silence = silenceSecondsOf(patience);
   const { intervalMilliseconds, stuckMilliseconds } = defaultHeartbeat;

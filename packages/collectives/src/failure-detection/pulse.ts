@@ -3,7 +3,7 @@ const beatMilliseconds = 200;
 
 /** Heartbeat that shows another thread that the event loop of this thread is running. */
 export interface Pulse {
-  /** Number of beats, for `pulseReader` in the other thread. */
+  /** Shared counter of beats, read by `pulseReader` in the other thread. */
   readonly beats: Int32Array<SharedArrayBuffer>;
   stop(): void;
 }
@@ -16,7 +16,7 @@ export const openPulse = (): Pulse => {
 };
 
 /**
- * Returns a function that returns the number of milliseconds since the last beat.
+ * Returns a function that measures the time since the last beat, in milliseconds.
  *
  * The time between two calls counts as at most `longestGapMilliseconds`. A longer gap means that this thread was
  * stopped, and the other thread may have been stopped at the same time.

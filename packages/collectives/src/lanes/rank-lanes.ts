@@ -36,7 +36,7 @@ const betweenThreads = ({ memory, exchangeParts: parts }: WorldConnection, contr
   };
 };
 
-/** Lanes of one rank and their executors, for use in one thread of the rank. */
+/** Lanes of one rank and the lanes' request executors, as used by one thread of the rank. */
 export class RankLanes {
   readonly control: ControlBlock;
   readonly arithmetic: Arithmetic;

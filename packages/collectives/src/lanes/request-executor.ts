@@ -41,15 +41,15 @@ interface Selector {
 }
 
 /**
- * Returns the plan of an agreement. The algorithm is fixed and does not depend on this rank's preferences, because
- * agreements detect different preferences.
+ * Returns the schedule and algorithm of an agreement, an internal exchange between ranks. The algorithm is fixed and
+ * does not depend on this rank's preferences, because agreements detect different preferences.
  */
 const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport): Planned => ({
   schedule: directAllGather.schedule({ rank, worldSize, elementCount: input.byteLength }),
   algorithm: directAllGather.name,
 });
 
-/** Names of algorithms by code, from 1. The code is stored in the request. */
+/** Names of algorithms. The code of an algorithm, stored in the request, is the index of its name plus 1. */
 const executedBy: readonly string[] = ["native", "exchange", "ragged", ...algorithms.map(({ name }) => name)];
 const codes: ReadonlyMap<string, number> = new Map(executedBy.map((name, i) => [name, i + 1]));
 
@@ -61,7 +61,10 @@ interface Planned {
   readonly algorithm: string;
 }
 
-/** A cached plan, and the fields that a request must have, in addition to group, kind and size, to use the plan. */
+/**
+ * A cached plan (schedule and algorithm), and the request fields for which the plan is valid. Group, kind and size must
+ * also match; they are in the cache key.
+ */
 interface CachedPlan extends Planned {
   readonly dtype: DType;
   readonly root: number | undefined;
@@ -161,7 +164,10 @@ export class RequestExecutor {
     return made;
   }
 
-  /** Returns the plan of a request. Plans are cached, because training repeats the same few requests. */
+  /**
+   * Returns the plan of a request: its schedule and algorithm. Plans are cached, because training repeats the same few
+   * requests.
+   */
   private planOf(request: PostedRequest, transport: Transport, group: number): Planned {
     const { rank, worldSize } = transport;
     const { kind, dtype, root, to, from } = request;
@@ -217,7 +223,10 @@ export class RequestExecutor {
     return made;
   }
 
-  /** Returns the preference of the world, with the ranks in `hosts` numbered within a group. */
+  /**
+   * Returns the world's settings for the choice of algorithms, restricted to a group: `hosts` contains only members of
+   * the group, numbered by their rank in the group.
+   */
   private preferenceOf(group: number): Preference {
     const { preference, control } = this.parts;
     if (group === 0 || preference.hosts === undefined) return preference;

@@ -22,9 +22,9 @@ export interface AcceptedSocket {
 }
 
 /**
- * Response of a link to an accepted socket. If the link accepts the socket and `received` is a number, the socket
- * continues a broken connection on which so far `received` frames were received; if `received` is undefined, the socket
- * starts the link. If the link refuses the socket, `refused` is the reason.
+ * Response of a link to an accepted socket. If the link accepts the socket, `received` is the number of frames that
+ * were received on the broken connection which the socket continues. `received` is undefined if the socket starts the
+ * link. If the link refuses the socket, `refused` is the reason.
  */
 export type Taken =
   | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }

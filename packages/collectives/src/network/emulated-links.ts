@@ -14,8 +14,8 @@ export interface EmulatedDirection {
   /** Maximum extra delay per frame in seconds, uniformly distributed. Frames never overtake each other. Default: 0. */
   readonly jitterSeconds?: number;
   /**
-   * Whether this link shares one outgoing line and one incoming line with all links of this rank that have this
-   * setting, like links that share one network card. Frames on a shared line follow one another. Default: false; the
+   * Whether this link shares one outgoing line and one incoming line with all links of this rank for which `sharesLine`
+   * is true, like links that share one network card. Frames on a shared line follow one another. Default: false; the
    * link has a separate outgoing line.
    */
   readonly sharesLine?: boolean;

@@ -15,8 +15,8 @@ export interface Flow {
 export const defaultFlow: Flow = { frameBytes: 524_288, earlyBytes: 1_048_576 };
 
 /**
- * Minimum credit charged per frame, for its header and its queue entry. A limit on bytes then also limits the number of
- * empty frames.
+ * Minimum credit charged per frame, in bytes, to account for the frame's header and queue entry. A limit on bytes then
+ * also limits the number of empty frames.
  */
 const minCharge = 64;
 
@@ -24,10 +24,13 @@ const minCharge = 64;
 export const frameCount = (byteLength: number, { frameBytes }: Flow): number =>
   Math.max(1, Math.ceil(byteLength / frameBytes));
 
-/** Returns the credit charged for a frame with `byteLength` bytes of a message, before compression. */
+/**
+ * Returns the credit charged for one frame, in bytes. `byteLength` is the size of the frame's payload before
+ * compression.
+ */
 export const frameCharge = (byteLength: number): number => Math.max(byteLength, minCharge);
 
-/** Returns the credit charged for all frames of a message. */
+/** Returns the credit charged for all frames of a message, in bytes. */
 export const messageCharge = (byteLength: number, flow: Flow): number => {
   const rest = byteLength % flow.frameBytes;
   return byteLength - rest + (rest > 0 || byteLength === 0 ? frameCharge(rest) : 0);

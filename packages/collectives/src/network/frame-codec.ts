@@ -16,8 +16,8 @@ export const frameCodec = (codec: LosslessCodec, codes: (dtype: CodedDType) => b
 });
 
 /**
- * Returns sample elements for measuring the codec: nearly Gaussian numbers (sums of uniform numbers), for which the
- * codec is designed. The elements are equal in every run.
+ * Returns test data for measuring the codec: nearly Gaussian numbers (sums of uniform numbers), for which the codec is
+ * designed. The elements are equal in every run.
  */
 const sample = (dtype: CodedDType, bytes: number): Uint8Array => {
   let state = 1;

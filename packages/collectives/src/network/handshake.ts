@@ -19,15 +19,15 @@ export interface LinkIdentity extends Flow {
 
 /** Request to continue a link whose connection broke. */
 export interface Resume {
-  /** Session of the rank that receives the request. */
+  /** Session of the rank that receives this request. */
   readonly session: string;
-  /** Number of frames received from that rank, modulo 2^32. */
+  /** Number of frames that the requesting rank has received from the rank that receives this request, modulo 2^32. */
   readonly received: number;
 }
 
 /**
- * Request for a socket of a link. The response has the same fields for the other side. Both sides have already proven
- * that they know the secret.
+ * Request to add a socket to a link. The response has the same fields for the other side. Both sides have already
+ * proven that they know the secret.
  */
 export interface LinkRequest extends LinkIdentity {
   /** Rank that receives the request. */
@@ -43,7 +43,7 @@ export interface LinkRequest extends LinkIdentity {
    * of the processes ends. Present only in a welcome.
    */
   readonly direct?: boolean | undefined;
-  /** Whether this rank's compute thread can read and write a connection. */
+  /** Whether this rank's compute thread can read and write an express connection. */
   readonly handsOver?: boolean | undefined;
   /** Whether the connection is for the ranks' compute threads instead of the link's data. Present only in a request. */
   readonly express?: boolean | undefined;

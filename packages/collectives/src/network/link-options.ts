@@ -45,7 +45,7 @@ export interface LinkOptions extends Partial<Flow> {
   readonly onRefused?: (refusal: Refusal) => void;
 }
 
-/** A refused connection. */
+/** A refused connection: address of the remote end, and the reason as an error. */
 export interface Refusal {
   readonly remote: string;
   readonly error: Error;

@@ -102,7 +102,7 @@ export interface NetworkWorld {
 interface Wait {
   readonly peer: number;
   readonly tag: number;
-  /** Time of the peer's last progress. */
+  /** Time at which the peer last made progress. */
   readonly progress: number;
 }
 
@@ -149,8 +149,8 @@ class World implements NetworkWorld {
   readonly #listeners: ((error: CollectiveError) => void)[] = [];
   readonly #poll: () => void;
   /**
-   * Last observed wait on an express connection: its sequence number, and the time at which the wait was first
-   * observed.
+   * Last observed wait on an express connection. `count`: sequence number of the wait. `progress`: time at which the
+   * wait was first observed.
    */
   #expressProgress = { count: 0, progress: 0 };
   #decision: FailureDecision | undefined;

@@ -29,7 +29,7 @@ export interface ReceiveQueueOptions extends Flow {
   readonly grant: (bytes: number) => void;
   /** Called when the requested message is complete. */
   readonly complete: () => void;
-  /** Called if a received message differs from the requested message; must throw. */
+  /** Called if the tag or size of a received message differs from the requested tag or size. Must throw. */
   readonly disagree: (difference: string, tag: number) => never;
 }
 

@@ -18,8 +18,8 @@ export class Route {
   /** Tag of the last requested or sent message. */
   tag = 0;
   /**
-   * Time of the peer's last progress: a frame received from the peer, bytes sent to the peer, or the beginning of the
-   * wait.
+   * Time at which the peer last made progress: a frame was received from the peer, bytes were sent to the peer, or the
+   * wait began.
    */
   progress = 0;
   #sent = 0;
@@ -45,7 +45,7 @@ export class Route {
   /**
    * Queues a message.
    *
-   * @returns number of this send on the route.
+   * @returns sequence number of the message on the route.
    */
   send(queue: SendQueue, bytes: Uint8Array, now: () => number, dtype?: DType): number {
     this.#sent += 1;

@@ -39,7 +39,7 @@ const isLent = ({ freed, copied }: SentFrame): boolean => freed !== undefined &&
 export class Unacknowledged {
   readonly #frames: SentFrame[] = [];
   readonly #copies = new FrameCopies();
-  /** Number of `#frames[0]`, the oldest unacknowledged frame. */
+  /** Sequence number of `#frames[0]`, the oldest unacknowledged frame. */
   #first = 0;
   #quickest = Infinity;
   /** Whether a thread waits for borrowed memory. */

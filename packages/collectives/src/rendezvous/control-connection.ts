@@ -22,8 +22,8 @@ export interface ConnectionOwner {
    */
   frame(type: FrameType, payload: Uint8Array): void;
   /**
-   * Returns the type of the last frame to send before the connection is closed because of invalid bytes from the peer.
-   * Undefined: no frame is sent.
+   * Returns the type of the frame that is sent as a farewell before the connection is closed because of invalid bytes
+   * from the peer. Undefined: no farewell is sent.
    */
   farewell?(error: unknown): FrameType | undefined;
   /**
@@ -108,7 +108,7 @@ export class ControlConnection {
     return this.#closing || this.#broken !== undefined || this.#peerClosed || this.#socket.destroyed;
   }
 
-  /** Writes a frame. Returns false if the connection is over. */
+  /** Writes a frame. Returns false if the connection has ended. */
   send(type: FrameType, payload: Uint8Array = nothing): boolean {
     if (this.over) return false;
     if (this.#socket.writableLength + payload.byteLength > unsentBytes) {

@@ -31,7 +31,7 @@ import { RejectionLog } from "./rejection-log.ts";
 import { isUnspecified } from "./unspecified.ts";
 import { WaitNotice } from "./wait-notice.ts";
 
-/** A message received by the coordinator, and its sender. */
+/** A message received by the coordinator, with the process and ranks that sent the message. */
 export interface MemberMessage {
   /** Number of the process in the roster. */
   readonly process: number;
@@ -235,7 +235,8 @@ class HostedRendezvous implements ThreadedCoordinator {
   }
 
   /**
-   * Handles a new connection. Before authentication, the connection gets limited time and memory, and a single attempt.
+   * Handles a new connection. Before authentication, a connection has limited time and memory, and only one attempt to
+   * prove that it knows the secret.
    */
   #receive(socket: Socket, unproven: Unproven): void {
     const from = `a connection from ${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;

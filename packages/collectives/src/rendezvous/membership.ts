@@ -2,7 +2,7 @@ import type { JoinRequest, Refusal } from "./handshake-messages.ts";
 import { formatRanks } from "../ranks.ts";
 import type { Roster } from "./roster.ts";
 
-/** Settings that all processes of a world share. */
+/** Settings that must be equal on all processes of a world. */
 export interface World {
   readonly worldSize: number;
   /** Build of Skein; undefined if any build may join. */
@@ -119,7 +119,10 @@ export class Membership<Process> {
       .sort((a, b) => a - b);
   }
 
-  /** Returns the processes in the order of their lowest rank. The index of a process is its number. */
+  /**
+   * Returns the processes in the order of their lowest rank. The index of a process in this list is its number in the
+   * roster.
+   */
   processes(): Process[] {
     const ordered = [...this.#joined].sort(([a], [b]) => a - b).map(([, { process }]) => process);
     return [...new Set(ordered)];
@@ -139,9 +142,7 @@ export class Membership<Process> {
     });
   }
 
-  /**
-   * Describes the missing ranks for a message, followed by `verb` and the reasons why ranks have left after joining.
-   */
+  /** Returns text for a message: the missing ranks, then `verb`, then the reasons why ranks have left after joining. */
   nameMissing(verb: string, missing: readonly number[] = this.missing): string {
     const gone = missing
       .filter((rank) => this.#left.has(rank))

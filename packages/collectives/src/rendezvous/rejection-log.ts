@@ -1,15 +1,15 @@
 import { type Clock, systemClock } from "../clock.ts";
 import type { RendezvousEvent } from "./coordinator-options.ts";
 
-/** Maximum number of lines per time window. */
+/** Maximum number of log lines per time window. */
 const linesPerWindow = 8;
 const windowMilliseconds = 10_000;
-/** Maximum length of a line, which may quote unauthenticated input. */
+/** Maximum length of a log line in characters. Lines are limited because they can quote unauthenticated input. */
 const longestLine = 400;
 
 /**
- * Logs rejected connections with a limited rate: a few lines per ten seconds, then one line with the number of omitted
- * lines.
+ * Logs rejected connections with a limited rate: at most `linesPerWindow` lines per ten seconds, then one line with the
+ * number of omitted lines.
  */
 export class RejectionLog {
   readonly #emit: (event: RendezvousEvent) => void;

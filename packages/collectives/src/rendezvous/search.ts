@@ -20,12 +20,12 @@ export interface SearchOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Argument of `Search.found` after the process was admitted. */
+/** Value passed to `Search.found` when the process was admitted, in place of the reason for a failed attempt. */
 export const joined = "joined";
 
 /**
- * Search for the coordinator. Stores the result of the last attempt, notifies the user of the wait, and can be
- * canceled.
+ * State of a process's search for its coordinator. Stores the result of the last connection attempt and notifies the
+ * user of the wait. The search can be canceled.
  */
 export class Search {
   /** Deadline in milliseconds of `performance.now()`. */

@@ -1,4 +1,4 @@
-/** Times at which the user is notified of a wait. */
+/** Schedule of the notices that inform the user about a wait. */
 export interface NoticeTimes {
   /** Delay of the first notice in milliseconds, so that short waits are not reported. */
   readonly afterMilliseconds: number;
@@ -11,7 +11,7 @@ export const defaultNoticeTimes: NoticeTimes = { afterMilliseconds: 1500, everyM
 /** Number of intervals after which an unchanged state is reported again, as a sign of life. */
 const checksUntilRepeat = 6;
 
-/** State of a wait, and a human-readable line that describes the state. */
+/** State of a wait for an event, and a human-readable line that describes the state. */
 export interface Waiting {
   /**
    * Key that identifies the state. At each interval, a notice is sent if the key has changed. `line` may also contain

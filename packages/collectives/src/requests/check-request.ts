@@ -12,8 +12,8 @@ interface Group {
 }
 
 /**
- * Buffers known to be views of a memory, with this memory. When a thread grows a memory, the memory gets a new buffer
- * over the same bytes.
+ * Maps each buffer that is known to belong to a memory to that memory. A memory can have several buffers, because it
+ * gets a new buffer over the same bytes when a thread grows it.
  */
 const knownViews = new WeakMap<ArrayBufferLike, WasmMemory>();
 

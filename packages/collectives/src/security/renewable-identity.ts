@@ -9,7 +9,7 @@ import { type TlsFiles, type TlsIdentity, tlsServerOptions } from "./tls-identit
 export interface RenewalOptions {
   /** Interval at which the files are checked, in addition to a check at each connection. Default: 5 s. */
   readonly reloadMilliseconds?: number;
-  /** Called with one line per fault that prevents the use of the files' contents. */
+  /** Called with a one-line description of each problem that prevents the use of the files' contents. */
   readonly onNote?: (line: string) => void;
 }
 
@@ -18,8 +18,8 @@ export interface RenewalOptions {
 const restMilliseconds = 100;
 
 /**
- * Reports a fault one time, after the fault has lasted for some time. Shorter faults are ignored, because they occur
- * while files are being replaced.
+ * Reports a problem with the identity's files one time, after the problem has lasted for some time. Shorter problems
+ * are ignored, because they occur while files are being replaced.
  */
 class LastingFault {
   readonly #note: (line: string) => void;
@@ -34,9 +34,9 @@ class LastingFault {
   }
 
   /**
-   * Records that a fault exists, and reports the fault if it has lasted long enough.
+   * Records that a problem exists, and reports the problem if it has lasted long enough.
    *
-   * @param cause identifier of the fault, constant for as long as the fault lasts.
+   * @param cause identifier of the problem, constant for as long as the problem lasts.
    */
   raise(cause: string, error: unknown): void {
     const now = performance.now();
@@ -168,7 +168,7 @@ export class RenewableIdentity {
   /**
    * Checks that a renewed certificate is for the same process.
    *
-   * @throws CertificateError if the pair is valid, but not for this process.
+   * @throws CertificateError if the certificate and key are valid, but not for this process.
    */
   #checkRenewed(pair: Pair, files: TlsFiles): void {
     const [authority, ownAuthority] = [

@@ -17,11 +17,11 @@ interface Slot {
 
 /**
  * Limits unauthenticated connections without locking any process out. A new connection is always accepted: if all slots
- * are taken, it evicts another connection. If sources exceed the quota, a connection of the source with the largest
- * excess is evicted. Among the candidates, the oldest silent connection is evicted, or a random connection if no
- * candidate is silent. The choice is random because otherwise a flood of connections that send valid messages would
- * evict each rank before its second round trip. With a random choice, a rank that retries is eventually admitted,
- * however dense the flood.
+ * are taken, it evicts another connection. If any sources (addresses, see `sourceOf`) exceed the quota, a connection of
+ * the source with the largest excess is evicted. Among the candidates, the oldest silent connection is evicted, or a
+ * random connection if no candidate is silent. The choice is random because otherwise a flood of connections that send
+ * valid messages would evict each rank before its second round trip. With a random choice, a rank that retries is
+ * eventually admitted, however dense the flood.
  *
  * A quota determines only which connections are evicted first, and refuses no source: all ranks of a job may share one
  * address, on one machine or behind address translation (NAT).

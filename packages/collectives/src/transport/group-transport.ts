@@ -2,8 +2,8 @@ import { InvariantError } from "@skein/tensor-core";
 import { after, type Transport } from "./transport.ts";
 
 /**
- * Returns a transport for a group. Peers, also those in send handles, are positions in `members` instead of ranks of
- * `transport`.
+ * Returns a transport for a group. Peers, including the peers in send handles, are given as indices into `members`
+ * instead of as ranks of `transport`.
  */
 export const groupTransport = (transport: Transport, members: readonly number[]): Transport => {
   const memberAt = (position: number): number => {

@@ -12,7 +12,7 @@ interface Channel {
   sent: number;
   taken: number;
   returned: number;
-  /** Callbacks waiting for a change of this channel. */
+  /** Callbacks to call at the next change of this channel, which resume waiting ranks. */
   readonly waiting: (() => void)[];
 }
 

@@ -10,7 +10,7 @@ export interface ThreadExchangeParts {
   readonly control: ControlBlock;
   readonly memory: WasmMemory;
   readonly arithmetic: Arithmetic;
-  /** Byte offset in the memory of the parts of all ranks, as returned by `reserveParts`. */
+  /** Byte offset, in the shared memory, of the exchange parts of all ranks, as returned by `reserveParts`. */
   readonly parts: number;
 }
 
@@ -67,8 +67,8 @@ const describeMeaning = (meaning: number): string => {
 interface ExchangeWords {
   readonly own: number;
   /**
-   * Other ranks. `exchange`: index of the first word of the rank's exchange state. `channel`: index of the first word
-   * of the channel from the other rank to this rank.
+   * Other ranks, with their word indices. `exchange`: index of the first word of the rank's exchange state. `channel`:
+   * index of the first word of the channel from the other rank to this rank.
    */
   readonly peers: readonly { readonly rank: number; readonly exchange: number; readonly channel: number }[];
   readonly lane: number;
@@ -80,7 +80,7 @@ interface StartedExchange {
   readonly laneWords: ExchangeWords;
   readonly tag: number;
   readonly meaning: number;
-  /** Number of the exchange in its lane. */
+  /** Sequence number of the exchange on its lane. */
   readonly sequence: number;
 }
 
@@ -104,7 +104,7 @@ export class ThreadExchange implements NativeCollectives {
   private readonly parts: number;
   /** Word indices of each lane; undefined until the lane is used. */
   private readonly laneWords: (ExchangeWords | undefined)[] = [];
-  /** Last used view of the exchange memory, by address. */
+  /** Cached views of the exchange memory by address: the last used view at each address. */
   private readonly regions = new Map<number, Uint8Array>();
 
   constructor({ control, memory, arithmetic, parts }: ThreadExchangeParts) {
@@ -138,7 +138,7 @@ export class ThreadExchange implements NativeCollectives {
     const { sequence } = started;
     const { words } = this.control;
     const { peers } = laneWords;
-    /** Number of leading `peers` that have published their part. */
+    /** Number of consecutive peers, from the first of `peers`, that are known to have published their part. */
     let numPublished = 0;
     const haveAllPublished = (): boolean => {
       for (; numPublished < peers.length; numPublished++)
@@ -183,7 +183,7 @@ export class ThreadExchange implements NativeCollectives {
   /**
    * Copies this rank's input to the memory of its part, and publishes the part.
    *
-   * @returns number of the exchange in its lane.
+   * @returns sequence number of the exchange on its lane.
    */
   private publish(
     request: CollectiveRequest,

@@ -67,7 +67,7 @@ export interface Transport {
   whenSent(handle: SendHandle): Eventually<void>;
 }
 
-/** A message in flight; `count` is its number among the messages to `peer`. */
+/** A message in flight. `count` is the sequence number of the message among all messages to `peer`. */
 export interface SendHandle {
   readonly peer: number;
   readonly count: number;

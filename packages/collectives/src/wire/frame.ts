@@ -22,7 +22,7 @@ export const frameTypes = {
 /** Name of a frame type. */
 export type FrameType = keyof typeof frameTypes;
 
-/** Bits of `flags`. All other bits are zero in this version. */
+/** Bits of the field `flags` of a frame header. All other bits are zero in this version. */
 export const frameFlags = {
   /** The payload is encoded by the lossless codec. */
   coded: 1,
@@ -39,7 +39,10 @@ export interface FrameHeader {
   readonly flags: number;
   /** Stream number on the link: the lane of a world. */
   readonly stream: number;
-  /** Number of earlier frames of the sender on this link and stream, modulo 2^32. */
+  /**
+   * Sequence number of the frame: the number of frames that the sender sent earlier on this link and stream, modulo
+   * 2^32.
+   */
   readonly sequence: number;
   readonly tag: number;
   /** Size of the payload in bytes. */
@@ -107,7 +110,9 @@ export const encodeHeader = (
   return target.subarray(0, headerBytes);
 };
 
-/** Returns the checksum of the header bytes that the frame's checksum covers. */
+/**
+ * Returns the CRC-32C of the 28 header bytes before the checksum field. The frame's checksum starts with these bytes.
+ */
 export const headerChecksum = (bytes: Uint8Array, offset = 0): number =>
   crc32c(bytes.subarray(offset, offset + checkedBytes));
 
