@@ -68,7 +68,7 @@ export interface JobFacts {
   readonly exchange: "given" | "planned" | "tuned";
 }
 
-/** Predicted times for planning an exchange without measurements. */
+/** Predicted times from which a gradient exchange is planned without measurements. */
 export interface PricedTimes extends Omit<ExchangeTimes, "dense" | "experts"> {
   /**
    * Returns the time in seconds at which the gradient in bucket `bucket` is ready, in a step with one bucket per
@@ -99,7 +99,7 @@ export interface ProfiledJob {
    * @param plan exchange plan. Default: one bucket per tensor, as in the first steps of a job with a planned exchange.
    */
   step(plan?: ExchangePlan): PreparedStep;
-  /** Returns the gradients, indexed by bucket number in a step with one bucket per tensor. */
+  /** Returns the gradient tensors of a step with one bucket per tensor, indexed by bucket number. */
   gradients(): readonly GradientTensor[];
   /**
    * Returns the exchange of some gradients in a single bucket, without the other computations of the step, see
@@ -213,7 +213,7 @@ const notes = (onNote: ((line: string) => void) | undefined): Progress => ({
 /**
  * Opens a job for profiling.
  *
- * @throws ConfigError, DataError, ModuleError for faults of the job.
+ * @throws ConfigError, DataError, ModuleError if the job is invalid.
  */
 export const openJob = (file: string, options: JobOptions = {}): Promise<ProfiledJob> =>
   openWith(file, options, undefined);

@@ -138,7 +138,7 @@ export interface TrainResult<Params = unknown, State = unknown> {
   state(): MapTree<State, Tensor, NdArray>;
 }
 
-/** Returns the keys of a job whose values contain functions. Only some keys may have such values. */
+/** Returns the job keys whose values are or contain functions. Only some keys may have such values. */
 const functionsIn = (job: object): string[] =>
   Object.entries(job).flatMap(([key, part]: [string, unknown]) =>
     typeof part === "function" ||
@@ -333,15 +333,15 @@ const stopsOnFault = <Argument>(
 };
 
 /**
- * Trains a job of this program, with the keys of a job file. Data and model are given by name as in a job file, or as
- * objects: samples as a `DataSet`, a model as created by `@skein/models`. The computation is the same as in
- * `skein-train run`, in threads of this process or in processes.
+ * Trains a job that the calling program defines with the same keys as a job file. Data and model are given by name as
+ * in a job file, or as objects: samples as a `DataSet`, a model as created by `@skein/models`. The computation is the
+ * same as in `skein-train run`, in threads of this process or in separate processes.
  *
- * A model object is traced once, in this process, and ranks receive its graphs. So the model must not depend on values,
- * only on shapes.
+ * A model object is traced once, in this process, and ranks receive its graphs. So the control flow of the model must
+ * depend only on the shapes of tensors, not on their values.
  *
- * @throws ConfigError, DataError, ModuleError, ShapeError for faults of the program's input, before anything is
- * written; later, the error that ended the run, or the error of `onStep` or `onNote`, after the run has saved.
+ * @throws ConfigError, DataError, ModuleError, ShapeError if the job is invalid, before anything is written; later, the
+ * error that ended the run, or the error of `onStep` or `onNote`, after the run has saved.
  * @example
  * const run = train({
  *   batch: 64,

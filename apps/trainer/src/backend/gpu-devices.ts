@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 
 /**
- * Names of GPU device files on Linux, by folder. Covers the drivers of Mesa, NVIDIA, Windows (WSL), Mali, Adreno, Tegra
- * and PowerVR.
+ * Patterns that match the names of GPU device files on Linux, by folder. Covers the drivers of Mesa, NVIDIA, Windows
+ * (WSL), Mali, Adreno, Tegra and PowerVR.
  */
 const deviceFiles: Readonly<Record<string, RegExp>> = {
   "/dev/dri": /^renderD\d+$/,

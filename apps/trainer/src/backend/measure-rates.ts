@@ -22,8 +22,8 @@ const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
 };
 
 /**
- * Measures the rates of a backend with a matrix product, a sweep over memory and a chain of tiny kernels. Takes well
- * below a second on a CPU or a GPU.
+ * Measures the rates of a backend. Times a matrix product, an elementwise kernel over a large array and a chain of tiny
+ * kernels. Takes well below a second on a CPU or a GPU.
  */
 export const measureRates = async (backend: Backend): Promise<BackendRates> => {
   const one = backend.upload(NdArray.from([1]));

@@ -21,10 +21,11 @@ const options: Readonly<Record<string, string>> = {
 const commands: Readonly<Record<string, string>> = { eval: "evaluate", fit: "run", test: "evaluate", train: "run" };
 
 /**
- * Suggests an equivalent for a command-line word that is unknown to skein-train but used by other training programs.
+ * Suggests the skein-train equivalent of an option or command that skein-train does not know, but that other training
+ * programs have.
  *
- * @param fault error message about the word, such as `error: unknown option '--lr'`.
- * @returns a sentence without a full stop; undefined if no other program uses the word.
+ * @param fault error message about the option or command, such as `error: unknown option '--lr'`.
+ * @returns a sentence without a final period; undefined if no other program has the option or command.
  */
 export const foreignWord = (fault: string): string | undefined => {
   // Option values follow "=". Spellings with a single dash, or with underscores instead of dashes, name the same

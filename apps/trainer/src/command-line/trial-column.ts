@@ -1,6 +1,9 @@
 import type { TextColumn } from "@skein/report";
 
-/** Returns a column of a table of trials, as wide as the column's content, but at least ten characters. */
+/**
+ * Returns the layout of a column in a table of trials. If the table is too wide, the column is shortened to at least
+ * ten characters.
+ */
 export const trialColumn = (heading: string, numeric: boolean): TextColumn => ({
   heading,
   numeric,

@@ -182,7 +182,10 @@ const nextOutput = (name: string): string => {
   }
 };
 
-/** Waits for signals. `interrupted` resolves on the first stop signal. A second signal ends this process. */
+/**
+ * Listens for stop signals. `interrupted` resolves on the first signal. A second signal ends this process. `release`
+ * stops listening.
+ */
 const interruption = (): { readonly interrupted: Promise<StopCause>; readonly release: () => void } => {
   let release = (): void => {};
   const interrupted = new Promise<StopCause>((done) => {

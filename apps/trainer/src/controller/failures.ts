@@ -28,7 +28,7 @@ export class Failures {
     return this.reports;
   }
 
-  /** Failures that were caused by the end of another rank. */
+  /** Failures that ranks reported because another rank had ended. */
   get echoes(): readonly { readonly rank: number; readonly error: ErrorReport }[] {
     return this.reports.filter(({ error }) => echoes.has(error.code));
   }

@@ -9,8 +9,9 @@ import { startMpirun } from "./start-mpirun.ts";
 import { threadRunner } from "./thread-runner.ts";
 
 /**
- * Delay and interval, in milliseconds, of the notice about processes that have not joined yet. Both are long, because
- * locally started processes join without user action, and a process that exits early is detected separately.
+ * Delay before the first notice about processes that have not joined yet, and interval between notices, in
+ * milliseconds. Both are long, because locally started processes join without user action, and a process that exits
+ * early is detected separately.
  */
 const localNotice = { afterMilliseconds: 10_000, everyMilliseconds: 10_000 };
 

@@ -48,7 +48,7 @@ export interface RunRecordInput {
   readonly beganAt?: number | undefined;
   /** Called if a rank cannot continue, to stop all ranks after the same step and save a checkpoint. */
   readonly cutShort: () => void;
-  /** File that stores model outputs of samples. Absent: outputs were not requested. */
+  /** File that stores the model's outputs for the displayed samples. Absent: outputs were not requested. */
   readonly samples?: SamplesFile | undefined;
   /** Called with each event of the run. */
   readonly happened?: ((event: RunEvent) => void) | undefined;
@@ -101,7 +101,7 @@ export class RunRecord {
   plan: ExchangePlan | undefined;
   /** Best evaluation so far. Undefined: the job does not compare evaluations. */
   best: BestSoFar | undefined;
-  /** Error of a rank that could not continue; the run ends before its last step. */
+  /** Error of a rank that could not continue, so that the run ends before its last step. Undefined: no such error. */
   fault: SkeinError | undefined;
   private exposedSeconds = 0;
   private dataSeconds = 0;

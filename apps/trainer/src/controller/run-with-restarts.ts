@@ -62,7 +62,10 @@ export interface Outcome {
   readonly traceFault?: SkeinError;
 }
 
-/** Number of first steps in a trace file: enough to see where time is spent, few enough to open the file. */
+/**
+ * Number of steps that a trace file contains, starting with the first step: enough steps to see where time is spent,
+ * but few enough that trace viewers can open the file.
+ */
 const stepsOfTrace = 20;
 
 /** Error codes of machine and link failures, after which the same job may succeed. */

@@ -11,7 +11,10 @@ import { controllerVariable } from "../processes/stay-with-controller.ts";
 import type { StartProcesses } from "./process-runner.ts";
 import { childProcesses, memberArguments, memberVariables, reportPrefix } from "./start-processes.ts";
 
-/** Milliseconds that the coordinator has to identify the lost rank, before the exit of mpirun is reported instead. */
+/**
+ * Time in milliseconds that the coordinator has to identify a lost rank. Afterwards, the exit of mpirun is reported
+ * instead.
+ */
 const identificationMilliseconds = 2000;
 
 // Ranks report a lost rank to the controller immediately, so mpirun may kill the remaining ranks earlier than by

@@ -31,7 +31,10 @@ export class StopRound {
     this.input.tell({ type: "stop" });
   }
 
-  /** Handles the response of a process. Later responses of the same process are ignored. */
+  /**
+   * Records the last started step of a process. When all processes have responded, sends the last step of the run.
+   * Later responses of the same process are ignored.
+   */
   answer(process: number, step: number): void {
     if (this.startedSteps.has(process)) return;
     this.startedSteps.set(process, step);

@@ -62,7 +62,7 @@ export const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: Bac
 const memoryLimitLine =
   "memory: at most 4 GiB for all ranks of one process (WebAssembly addresses 32 bits); beyond, --transport tcp starts a process per rank";
 
-/** Describes the implementation of matrix products on the CPU. */
+/** Describes the state of the BLAS library for matrix products on the CPU. */
 const blasLine = (blas: BlasSurvey): string => {
   const { state } = blas;
   if (state === "ready")

@@ -21,11 +21,11 @@ export interface StepPrediction {
   readonly computeSeconds: number;
   /** Seconds of the step including messages that overlap with computation. Absent: links were not measured. */
   readonly stepSeconds?: number;
-  /** Seconds of `stepSeconds` in which ranks wait for messages. */
+  /** Part of `stepSeconds` that ranks spend waiting for messages. */
   readonly exposedSeconds?: number;
   /** Bytes that the busiest rank sends in all collectives of a step. */
   readonly sentBytes: number;
-  /** Reason for the user why messages are not included. Absent: messages are included. */
+  /** Reason, shown to the user, why the prediction does not include messages. Absent: messages are included. */
   readonly unknown?: string;
 }
 
@@ -95,8 +95,8 @@ const simulated = (
 };
 
 /**
- * Predicts the time of a planned step with the cost model of `skein-profile predict`. Kernels are priced with measured
- * rates, and collectives with the measured links of the job.
+ * Predicts the time of a planned step with the cost model of `skein-profile predict`. The prediction uses the measured
+ * rates of the backend for kernels, and the measured links of the job for collectives.
  *
  * @throws ConfigError or LinkFileError if a link file cannot be read.
  */

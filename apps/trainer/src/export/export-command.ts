@@ -15,7 +15,7 @@ interface ExportOptions extends GlobalOptions {
 const dtypes = ["f32", "f16", "bf16"] as const;
 type DType = (typeof dtypes)[number];
 
-/** Written files, and remarks for the user. */
+/** Result of an export: names of the written files, and remarks for the user. */
 interface Exported {
   readonly files: readonly string[];
   readonly remarks: readonly string[];

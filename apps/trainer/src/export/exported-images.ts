@@ -2,7 +2,7 @@ import { type DataJob, type DecodedJob, decodingOf, isDecoded, type NormaliseJob
 import type { ImageProcessor } from "@skein/pretrained";
 import type { TensorSpec } from "@skein/tensor-core";
 
-/** Preprocessing of a run's images, described for other programs. */
+/** Image preprocessing of a run, in the format that other programs read. */
 export interface ExportedImages {
   /**
    * Configuration of an image processor that is equivalent to the run's preprocessing, at least approximately.

@@ -14,7 +14,10 @@ import type { SavedRun } from "../output-folder/saved-run.ts";
  */
 const processorFile = "preprocessor_config.json";
 
-/** Names of files that accompany weights: text and image preprocessing, and settings for generation. */
+/**
+ * Names of files that are stored next to the weights of a checkpoint and configure text preprocessing, image
+ * preprocessing and text generation.
+ */
 const companions: readonly string[] = [
   "added_tokens.json",
   "chat_template.jinja",

@@ -21,7 +21,7 @@ export const weightsName = (name: string, digest: string): string => `${name}.${
 
 const ending = new RegExp(`^\\.[0-9a-f]{${digestLength}}\\.data(\\.tmp)?$`);
 
-/** Whether an export of the model `name` wrote the neighboring file `other`: complete or unfinished weights. */
+/** Whether the name `other` is the name of a weights file, complete or unfinished, of the model `name`. */
 const isWeightsOf = (name: string, other: string): boolean =>
   other.startsWith(name) && ending.test(other.slice(name.length));
 

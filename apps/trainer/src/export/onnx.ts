@@ -34,7 +34,7 @@ const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpe
   return paths.filter((_, i) => used.has(inputs[inputs.length - paths.length + i]!));
 };
 
-/** Returns results by name. A result with the name of an input gets the prefix `outputs.`. */
+/** Returns the model's results by name. A result with the same name as a model input gets the prefix `outputs.`. */
 const withDistinctNames = (results: Leaves<Tensor>, inputs: readonly string[]): Leaves<Tensor> =>
   Object.fromEntries(
     Object.entries(results).map(([path, result]) => [inputs.includes(path) ? `outputs.${path}` : path, result]),

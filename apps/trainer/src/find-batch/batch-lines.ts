@@ -26,7 +26,7 @@ export const batchTable = ({ tries, chosen }: Pick<FoundBatch, "tries" | "chosen
 /** Rounds a number to three significant digits. */
 const short = (value: number): number => Number(value.toPrecision(3));
 
-/** Returns hints about settings that depend on the batch size. The search does not change these settings. */
+/** Returns hints about settings that usually depend on the batch size, but that the search left unchanged. */
 const hints = (job: Job, batch: number): string[] => {
   const times = batch / job.batch;
   if (times === 1) return [];
@@ -45,7 +45,7 @@ const limitReason = (tries: readonly BatchTrial[], chosen: BatchTrial): string =
   return `larger batches save less than ${100 * minGain} % of the time of a sample`;
 };
 
-/** Formats a line about the chosen batch size, the reason of the choice, and the settings that were not changed. */
+/** Formats a line about the chosen batch size, the reason for the choice, and the settings that were not changed. */
 export const chosenLine = ({ job, tries, bound }: FoundBatch, chosen: BatchTrial): string =>
   [
     `batch ${chosen.batch}: ${secondsText(chosen.secondsPerSample!)} a sample, ${bytesText(chosen.plannedBytes)} planned of ${bytesText(bound.bytes)}; ${limitReason(tries, chosen)}`,

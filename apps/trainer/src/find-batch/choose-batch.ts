@@ -5,19 +5,19 @@ export interface BatchTrial {
   readonly plannedBytes: number;
   /** Measured seconds per sample. Absent: no steps were timed. */
   readonly secondsPerSample?: number;
-  /** Reason why no step was run, or why the steps did not finish. Absent: all steps were run. */
+  /** Reason why no step was run, or why the steps did not finish. Absent: all steps of the trial were run. */
   readonly refused?: string;
 }
 
-/** Minimum relative saving of time per sample for which a larger batch is chosen. */
+/** Minimum relative reduction of the time per sample that justifies a larger batch size. */
 export const minGain = 0.05;
 
 /** Maximum batch size of a job. Used as a limit for streams, whose number of samples is unknown. */
 const maxSamples = 2 ** 31 - 1;
 
 /**
- * Returns `unit` and its doublings up to `most`. These batch sizes are multiples of `unit`, so that ranks get equal
- * shares.
+ * Returns the batch sizes that a search may try: `unit`, and its repeated doublings up to `most`. These batch sizes are
+ * multiples of `unit`, so that ranks get equal shares.
  */
 export const batchesUpTo = (unit: number, most: number): number[] => {
   const batches: number[] = [];
@@ -43,8 +43,8 @@ export const chooseBatch = (tries: readonly BatchTrial[]): BatchTrial | undefine
 };
 
 /**
- * Returns whether the search ends: neither of the last two doublings of the batch size has reduced the time per sample
- * enough. A single slow doubling may be an outlier.
+ * Whether the search should end, because neither of the last two doublings of the batch size has reduced the time per
+ * sample by at least `minGain`. A single slow doubling does not end the search, because it may be an outlier.
  */
 export const isOver = (tries: readonly BatchTrial[]): boolean => {
   const times = timesOf(tries).map(([, seconds]) => seconds);

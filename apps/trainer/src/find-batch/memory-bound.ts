@@ -21,7 +21,7 @@ const processBytes = 2 ** 32;
 /** Fraction of the free memory to use. The remaining memory is for evaluations, samples and the system. */
 const usedShare = 0.8;
 
-/** Memory limit in bytes of all ranks on this machine together, and the reason of the limit. */
+/** Memory limit in bytes of all ranks on this machine together, and the reason for the limit. */
 export interface MemoryBound {
   readonly bytes: number;
   readonly reason: string;

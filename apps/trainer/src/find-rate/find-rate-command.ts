@@ -46,7 +46,7 @@ interface RateRange {
 
 const above0: NumberRange = { rule: "a number above 0", fits: (value) => value > 0 };
 
-/** Minimum number of steps for a usable curve. */
+/** Minimum number of steps of a range test. Fewer steps do not give a usable loss curve. */
 const fewestSteps = 20;
 
 /**
@@ -115,7 +115,9 @@ const testRange = async (
   return curve;
 };
 
-/** Maximum number of table rows. The curve is smooth between rows. */
+/**
+ * Maximum number of rows in the table of a loss curve. Points between rows are omitted, because the curve is smooth.
+ */
 const maxRows = 24;
 const barWidth = 40;
 

@@ -1,10 +1,10 @@
-/** Loss of a step, and learning rate of the update after this loss. */
+/** A point of a range test: loss of a step, and learning rate of the update that follows this loss. */
 export interface RatedLoss {
   readonly rate: number;
   readonly loss: number;
 }
 
-/** Loss of a step with its smoothed value. */
+/** A point of a range test with its smoothed loss. */
 export interface SmoothedLoss extends RatedLoss {
   readonly smoothed: number;
 }
@@ -29,7 +29,7 @@ const smoothing = 0.9;
 const divergence = 4;
 
 /**
- * Ratio of the learning rate with the lowest loss to the largest rate that is suggested. A run at the rate with the
+ * Minimum ratio of the learning rate with the lowest loss to the suggested learning rate. A run at the rate with the
  * lowest loss would become unstable; as a rule of thumb, a rate ten times lower is usable.
  */
 const belowLeast = 10;

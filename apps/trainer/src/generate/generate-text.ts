@@ -20,7 +20,7 @@ export interface Generation extends Sampling {
   readonly onText?: (text: string, index: number) => void;
 }
 
-/** Matches incomplete UTF-8 characters at the end of a decoded text. */
+/** Matches replacement characters at the end of a decoded text, which represent an incomplete UTF-8 character. */
 const unfinished = /�+$/;
 
 /**

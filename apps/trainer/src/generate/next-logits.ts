@@ -25,7 +25,7 @@ export interface NextLogits {
 /** Cached keys and values per layer, on the device. */
 type Layers = readonly Readonly<Record<keyof KeyValues, DeviceArray>>[];
 
-/** Logits of the next token, and keys and values of all layers. */
+/** Result of a forward pass: logits of the next token, and keys and values of all layers. */
 interface PassResult {
   readonly logits: DeviceArray;
   readonly layers: Layers;

@@ -9,7 +9,7 @@ import { loadPretrained } from "@skein/pretrained/node";
 import { jobFile } from "../output-folder/output-folder.ts";
 import { openSavedRun, type CheckpointChoice } from "../output-folder/saved-run.ts";
 
-/** A causal model with its tokenizer. */
+/** A causal model with its weights and its tokenizer. */
 export interface TextModel {
   readonly model: Model;
   readonly params: unknown;

@@ -13,8 +13,8 @@ const relativePath = (folder: string, path: string): string => {
 };
 
 /**
- * Parts of the job that depend on the kind of training data: data section, setting of the model head, and a one-line
- * hint for the user.
+ * Parts of an imported job that depend on the kind of training data: the data section, the setting `head` of the model,
+ * and a one-line hint for the user.
  */
 interface Learning {
   readonly data: object;
@@ -67,8 +67,8 @@ const learningOf = async (place: string, folder: string, config: Config): Promis
 };
 
 /**
- * Writes a job that trains the checkpoint in `place`: a language model on text, an image classifier on a folder of
- * images, or BERT on tokens with classes.
+ * Returns the text of a job file that trains the checkpoint in the folder `place`: a language model on text, an image
+ * classifier on a folder of images, or BERT on tokens with classes.
  *
  * @param output path of the job file. Paths in the job are relative to the folder of the job file.
  * @throws PretrainedError for unsupported images.

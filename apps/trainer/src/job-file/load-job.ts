@@ -62,7 +62,7 @@ export const loadJob = async (file: string, overrides: readonly Override[] = [])
 /**
  * Reads a file with one or several jobs, each a YAML document, like `loadJob`.
  *
- * @throws the same errors as `loadJob`, with the faults of all jobs.
+ * @throws the same errors as `loadJob`, with the invalid settings of all jobs.
  */
 export const loadJobs = (file: string, overrides: readonly Override[] = []): Promise<readonly Job[]> =>
   Promise.all(readLocated(file, overrides).map(({ job, locationOf }) => settleJob(job, locationOf)));

@@ -11,8 +11,8 @@ import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "..
 // rank that sends first, and then the all-to-all of each level.
 
 /**
- * Returns how often a message of this size is timed. The result of a measurement is the median. Large messages are
- * timed less often, because their relative variation is smaller.
+ * Returns the number of times that a message of this size is sent and timed. The measured time is the median. Large
+ * messages are timed less often, because their times vary less.
  */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);
 

@@ -13,8 +13,8 @@ export interface LogOptions extends GlobalOptions {
 }
 
 /**
- * Adds estimated times to metrics, and returns the metrics as MLflow points. Metrics lines contain no times, so each
- * time is the start time of the run plus the durations of the completed steps.
+ * Converts metrics lines to MLflow points with estimated times. Metrics lines contain no times, so the time of a line
+ * is estimated as the start time of the run plus the durations of the completed steps.
  */
 const withTimes = (lines: readonly Measurement[], startedAt: number): MlflowPoint[] => {
   let milliseconds = startedAt;

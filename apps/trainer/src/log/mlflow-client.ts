@@ -47,7 +47,7 @@ export class MlflowFault extends Error {
 export const chunks = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 
-/** Contents of a run on a server. */
+/** Parameter names and metric steps that the server has stored for a run. */
 export interface MlflowRunContents {
   /** Names of the parameters that the server has. */
   readonly parameters: ReadonlySet<string>;
@@ -181,8 +181,8 @@ export class MlflowClient {
 }
 
 /**
- * Returns the reason of an error as one line. If the server's certificate was signed by an unknown authority, the line
- * also suggests a fix.
+ * Returns the message of a failed request as one line. If the server's certificate was signed by an unknown authority,
+ * the line also suggests a fix.
  */
 const reasonOf = (error: Error): string => {
   const { code = "" } = error as NodeJS.ErrnoException;

@@ -34,8 +34,8 @@ interface KnownRun {
 }
 
 /**
- * Returns the points of a metrics line: the numbers of the line, with names such as `train/loss`. Null, which
- * represents a non-finite value in a metrics file, is sent as NaN.
+ * Converts a metrics line to MLflow points: one point per number in the line, with a name such as `train/loss`. Null,
+ * which represents a non-finite number in a metrics file, is sent as NaN.
  */
 export const pointsOf = ({ type, step, ...quantities }: Measurement, timestamp: number): MlflowPoint[] =>
   type === "checkpoint" || type === "histograms"
@@ -193,7 +193,9 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
 const laterThan = (steps: ReadonlyMap<string, number>, points: readonly MlflowPoint[]): MlflowPoint[] =>
   points.filter(({ key, step }) => step > (steps.get(key) ?? -Infinity));
 
-/** Returns tags for the source of a run, as shown on MLflow's web page. */
+/**
+ * Returns the MLflow tags that describe the source of a run: the name of this program and, if known, the git commit.
+ */
 export const tagsOf = async (folder: string): Promise<MlflowEntry[]> => {
   const { provenance } = await readRunFiles(folder);
   const commit = (provenance?.["git"] as { readonly commit?: unknown } | undefined)?.commit;

@@ -2,11 +2,11 @@ import type { GroupSelectionOptions } from "@skein/collectives";
 import { type Job, meshGroups } from "@skein/job/node";
 import { preferenceOf } from "./network-world.ts";
 
-/** Groups of ranks along a mesh axis. */
+/** Groups of ranks that communicate along a mesh axis. */
 export interface AxisGroups {
-  /** Properties of each group from which the algorithms of its collectives are chosen. */
+  /** Properties of the groups, from which the algorithms of their collectives are chosen. */
   readonly situation: GroupSelectionOptions;
-  /** Ranks of each group; each rank is in one group. */
+  /** Ranks of each group. Each rank of the job is in exactly one group. */
   readonly groups: readonly (readonly number[])[];
 }
 

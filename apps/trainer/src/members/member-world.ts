@@ -3,7 +3,7 @@ import type { WasmBuild } from "@skein/cpu-kernels";
 import type { Job } from "@skein/job/node";
 import type { LocalWorld } from "./rank-threads.ts";
 
-/** World of a run, as seen by one of its processes. */
+/** Communication world of a run, as seen by one of its processes. */
 export interface MemberWorld extends LocalWorld {
   /** Address at which each rank of this process listens for data, in rank order. */
   readonly addresses: readonly RankAddress[];

@@ -1,7 +1,10 @@
 import { type Heartbeat, heartbeatOf } from "@skein/collectives/node";
 import type { Job } from "@skein/job/node";
 
-/** Heartbeat settings and join timeout of a run, after which processes are treated as lost or missing. */
+/**
+ * Heartbeat settings, which determine when a process counts as lost, and join timeout, after which a process counts as
+ * missing.
+ */
 export interface Patience {
   readonly heartbeat: Heartbeat;
   readonly joinTimeoutMilliseconds: number;

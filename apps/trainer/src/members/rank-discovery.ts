@@ -46,7 +46,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** Rank of a process, as found in flags or the environment. */
+/** Rank and world size of a process, as given by flags or environment variables. */
 export interface DiscoveredRank {
   readonly rank: number;
   readonly worldSize: number;

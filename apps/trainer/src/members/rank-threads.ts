@@ -11,7 +11,7 @@ import type { Prepared } from "../preparation/prepared.ts";
 import type { StopSignal } from "../rank/stop-signal.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** Functions of a communication world that the rank threads of this process use. */
+/** Functions through which the rank threads of this process use the communication world. */
 export interface LocalWorld {
   connection(rank: number): WorldConnection;
   /** Watches the thread of `rank`. If the thread ends with an error, collectives of all ranks fail immediately. */
@@ -20,7 +20,7 @@ export interface LocalWorld {
   reportLost(rank: number, reason?: string, kind?: LossKind): void;
 }
 
-/** Work of a rank's thread: entry file and input. */
+/** Entry file and input of the thread that runs a rank. */
 export interface RankWork {
   readonly file: URL;
   readonly input: (connection: WorldConnection) => RankInput | LinksRankInput;

@@ -17,7 +17,7 @@ import { StopSignal } from "../rank/stop-signal.ts";
 /** Milliseconds before slow links are reported. Opening links takes milliseconds unless a peer cannot be reached. */
 const slowLinkMilliseconds = 3000;
 
-/** Returns a line that names the peers that have not been reached yet. */
+/** Returns a line for the user that names the ranks to which this process is still connecting. */
 const connectingLine = ({ network: { timeoutSeconds } }: Job, ranks: readonly number[], roster: Roster): string => {
   const peers = roster.filter(({ rank }) => !ranks.includes(rank));
   const shown = peers.slice(0, 4).map(({ rank, host, port }) => `rank ${rank} at ${host}:${port}`);
@@ -33,7 +33,7 @@ export interface MemberOptions {
   /** Ranks that this process runs. */
   readonly ranks: readonly number[];
   readonly openWorld: OpenMemberWorld;
-  /** Returns the address of the coordinator, and the credentials of this process. */
+  /** Returns the coordinator's address, and the credentials of this process for the rendezvous. */
   readonly rendezvous: (
     world: MemberWorld,
   ) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;

@@ -22,7 +22,7 @@ const names: readonly string[] = Object.values(nameOf);
 
 /** Default time limit, in seconds, for a callback that is running when the run ends. */
 const defaultPatienceSeconds = 600;
-/** Number of seconds after the end of a run until a note names the callback for which the run waits. */
+/** Time in seconds after the end of a run at which a note names the callback that is still running. */
 const reportAfterSeconds = 10;
 
 /** Checks the callbacks of a user module. @throws ModuleError for invalid callbacks. */

@@ -4,7 +4,8 @@ import type { TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 
 /**
- * Rule that an augmentation violates. `part`: the invalid option; empty if the value as a whole is not an augmentation.
+ * Rule that an augmentation violates. `part` is the name of the invalid option, or empty if the value is not an
+ * augmentation at all.
  */
 export interface AugmentationFault {
   readonly part: "" | "cropPadding" | "jitter";
@@ -12,7 +13,8 @@ export interface AugmentationFault {
 }
 
 /**
- * Checks an augmentation against the shape of the images. Returns undefined if there is no fault.
+ * Checks an augmentation for images of the given shape. Returns the violated rule; undefined if the augmentation is
+ * valid.
  * @param inputs spec of the inputs of one sample.
  */
 export const augmentationFault = (

@@ -14,7 +14,7 @@ const predictions: readonly unknown[] = [
   "own",
 ] satisfies readonly DataSet["predicts"][];
 
-/** Checks a field of user-defined records. */
+/** Requires that a field of user-defined records has valid bytes, offset, stride, dtype and shape. */
 const requireField = (field: Partial<Records["fields"][string]> | null, path: string, what: string): void => {
   const { bytes, offsetBytes, strideBytes, dtype, shape } = field ?? {};
   const isShape = Array.isArray(shape) && shape.every((size) => Number.isInteger(size) && size >= 0);

@@ -59,7 +59,7 @@ const requireLoss = (value: unknown, what: string): LossResult<unknown> => {
   return isObject(sum) ? [loss, state, requireSum(sum, what)] : [loss, state];
 };
 
-/** Names of the sums that every model must return, because every model is evaluated by its loss. */
+/** Names of the sums that the evaluation of every model must return, because every model is evaluated by its loss. */
 const always: readonly string[] = ["lossSum", "count"];
 
 /**

@@ -5,7 +5,7 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { requireLike, requireTensors } from "./checked-tree.ts";
 import { callOwn } from "./user-error.ts";
 
-/** State of a user-defined optimizer, extended by the number of updates made. */
+/** State of a user-defined optimizer, together with the number of updates made. */
 interface OwnState extends ScheduleState {
   readonly state: unknown;
 }
@@ -81,7 +81,7 @@ export const checkedSchedule = (made: unknown, origin: Origin): Schedule => {
       );
     return resolveSchedule(() => rate, step);
   };
-  // Traced here, so that faults of the schedule are not reported as faults of the code that calls the schedule.
+  // Traced here, so that errors of the schedule are not reported as errors of the code that calls the schedule.
   trace(schedule, [{ dtype: "i32", shape: [] } as never]);
   return schedule;
 };

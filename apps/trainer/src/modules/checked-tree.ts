@@ -3,7 +3,8 @@ import { Tensor, type TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath, sameSpec } from "@skein/tensor-core/backend";
 
 /**
- * Requires that all leaves of a tree from user code are tensors. @throws ModuleError that names the first other leaf.
+ * Requires that all leaves of a tree from user code are tensors. @throws ModuleError that names the first leaf that is
+ * not a tensor.
  */
 export const requireTensors = (tree: unknown, what: string): void => {
   for (const [path, leaf] of leavesByPath<unknown>(tree))

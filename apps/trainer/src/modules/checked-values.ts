@@ -16,7 +16,7 @@ import { hostArrayType } from "@skein/tensor-core/backend";
 /** Number of bytes that are copied and checked at a time. */
 const chunkBytes = 2 ** 20;
 
-/** A field value that violates a rule, with its position. */
+/** A value of a sample field that violates a rule, with the number of the sample and the index in the sample. */
 interface FoundValue {
   readonly sample: number;
   /** Index of the value in the sample, with one entry per dimension. */

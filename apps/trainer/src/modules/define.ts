@@ -56,8 +56,8 @@ type OptionsOf<Schema extends StandardSchema> = SchemaOutput<Schema> & object;
 /** Argument of a `define…` helper: a factory, and the schema of its options. */
 export interface Defined<Schema extends StandardSchema, Create> {
   /**
-   * Schema for the key `options` next to `file` in the job, from any library that implements Standard Schema. Faults
-   * are reported with their line in the job file. Default: options are passed unchanged.
+   * Schema for the key `options` next to `file` in the job, from any library that implements Standard Schema. Invalid
+   * options are reported with their line in the job file. Default: options are passed unchanged.
    */
   readonly options?: Schema;
   /** Factory function, which may be asynchronous. */

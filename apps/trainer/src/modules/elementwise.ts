@@ -57,7 +57,10 @@ const valuesLike = ({ dtype, shape }: TensorSpec, valueAt: (i: number) => number
     dtype,
   );
 
-/** Returns a function that computes the updates of two steps. */
+/**
+ * Returns a function that runs two steps of an optimizer in the reference interpreter, and returns the updates of both
+ * steps.
+ */
 const twoSteps = (rule: OwnOptimizer) =>
   evaluate((params: unknown, first: unknown, second: unknown) => {
     const [update, state] = rule.update(first, rule.init(params), { params });
@@ -68,12 +71,10 @@ const twoSteps = (rule: OwnOptimizer) =>
 /**
  * Tests whether an optimizer works element by element, if it declares this property. Runs two steps on small
  * parameters, which have the same paths and numbers of dimensions as `params`, and two steps on a slice of these
- * parameters. Both must give the same entries, regardless of the values in the other slice. The test detects updates
- * that depend on norms, means, matrices or shapes, even if the dependency exists only above a bound. Dependencies that
- * exist only for rare values may be missed.
- *
+ * parameters. In both cases, the entries of the slice must get the same updates, even though values outside of the
+ * slice are large. The test detects updates that depend on norms, means, matrices or shapes, even if the dependency
+ * exists only above a bound. Dependencies that exist only for rare values may be missed.
  * Cost: the reference interpreter on at most 3ᵈ entries of each parameter with d dimensions.
- *
  * @param params tree of specs. @param what name of the optimizer in errors.
  * @throws ModuleError that names a parameter and both numbers.
  */

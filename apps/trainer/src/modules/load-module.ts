@@ -77,7 +77,7 @@ export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJ
   return factory as Factory;
 };
 
-/** Validated options, or the faults that the schema reports. */
+/** Validated options, or the issues that the schema reports. */
 type OptionsOutcome =
   | { readonly options: Readonly<Record<string, unknown>> }
   | { readonly issues: readonly SchemaIssue[] };
@@ -107,14 +107,14 @@ const faultLine = (key: ModuleKey, options: ModuleJob["options"], issue: SchemaI
   return `${[key, "options", ...keys].join(".")} is ${value === undefined ? "not given" : excerpt(value)}: ${issue.message.split("\n")[0]}; change it`;
 };
 
-/** Maximum number of reported faults of a module's options. */
+/** Maximum number of issues of a module's options that an error lists. */
 const maxFaults = 10;
 
 /**
  * Requires that the options of a job satisfy the schema of the module.
  *
  * @param locationOf returns the location of a job key in its file.
- * @throws ConfigError with one line per fault, as for built-in keys; ModuleError if the schema throws.
+ * @throws ConfigError with one line per issue, as for built-in keys; ModuleError if the schema throws.
  */
 export const requireOptions = async (
   key: ModuleKey,

@@ -5,14 +5,14 @@ import { type Graph, leafPaths } from "@skein/tensor-core";
 import { formatSpec, isHalf, operators, specOf } from "@skein/tensor-core/backend";
 import type { TracedModel } from "./traced-model.ts";
 
-/** Input of the step because of which a value can differ between ranks, or between parts of a batch. */
+/** Input of a training step that can make a value differ between ranks, or between parts of a batch. */
 type Source = "the samples" | "the random key" | "the number of its rank";
 
 /**
- * Returns for each node why its value can differ between ranks, indexed by node id; undefined if the value is equal on
- * all ranks. The result of a collective over all ranks is equal on all ranks.
+ * Returns for each node of a graph the input that can make its value differ between ranks, indexed by node id.
+ * Undefined: the value is equal on all ranks. The result of a collective over all ranks is equal on all ranks.
  *
- * @param sourceOf reasons of the graph inputs that can differ, by node id.
+ * @param sourceOf description of each graph input that can differ between ranks, by node id.
  * @param shared mesh axes along which a collective makes values equal.
  */
 const ownSources = (

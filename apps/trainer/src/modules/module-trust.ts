@@ -6,7 +6,9 @@ const namesIn = (jobs: readonly object[]): string[] => [
   ...new Set(jobs.flatMap((job) => modulesOf(job).map(([key, module]) => moduleName(key, module)))),
 ];
 
-/** Returns a line for the user about the code that jobs run. Undefined if the jobs name no modules. */
+/**
+ * Returns a line for the user that names the modules whose code the jobs run. Undefined if the jobs name no modules.
+ */
 export const codeLine = (jobs: readonly object[]): string | undefined => {
   const names = namesIn(jobs);
   return names.length === 0

@@ -19,7 +19,10 @@ type PartKey = (typeof partKeys)[number];
 /** Objects and factories that a program passed, by job key. */
 export type ProgramObjects = Readonly<Partial<Record<PartKey, unknown>>>;
 
-/** Functions that create the parts of a job with `kind: program`, from objects of the program or from recordings. */
+/**
+ * Functions that create the schedule, the optimizer, the compression and the metrics of a job with `kind: program`,
+ * from objects of the program or from recordings.
+ */
 export interface ProgramParts {
   schedule(context: ScheduleContext): Promise<Schedule>;
   optimizer(context: OptimizerContext): Promise<OwnOptimizer>;
@@ -27,7 +30,7 @@ export interface ProgramParts {
   metrics(task: Task): Promise<OwnMetrics>;
 }
 
-/** Parts that a program passed, with recordings of their functions. */
+/** Functions that create the parts that a program passed, and recordings of the functions of these parts. */
 export interface GivenParts {
   readonly parts: ProgramParts;
   readonly recordings: PartRecordings;
@@ -45,12 +48,12 @@ interface Facts {
 }
 
 /**
- * Parts of a program as plain data, which can be sent to the threads of ranks: graphs of their functions, by part and
- * function name.
+ * Recordings of a program's schedule, optimizer, compression and metrics: graphs of their functions, by part and
+ * function name. Recordings are plain data, which can be sent to the threads of ranks.
  */
 export interface PartRecordings {
   readonly functions: Readonly<Record<FunctionName, Recording>>;
-  /** Number of bytes that a compression sends, by a key made of the bucket and the number of ranks. */
+  /** Number of bytes that a compression sends for a bucket. The key is made of the bucket and the number of ranks. */
   readonly bytesSent: Map<string, number>;
   readonly facts: Facts;
 }
@@ -74,7 +77,9 @@ const noRecordings = (): PartRecordings => ({
 
 const originOf = (key: ModuleKey): Origin => ({ what: givenName(key), folder: process.cwd() });
 
-/** Functions of a program's parts, by name. */
+/**
+ * Functions that a program's parts call: traced functions by name, and the number of bytes that a compression sends.
+ */
 interface Functions {
   readonly call: (name: FunctionName) => TracedFunction;
   readonly bytesSent: Aggregator["bytesSent"];

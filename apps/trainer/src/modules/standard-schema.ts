@@ -14,15 +14,15 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** Result of a validation: the value with its defaults filled in, or its faults. */
+/** Result of a validation: the value with its defaults filled in, or the issues that the schema reports. */
 type Validated<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
-/** A fault that a schema reports. */
+/** An issue that a schema reports, such as an invalid or missing key. */
 export interface SchemaIssue {
   readonly message: string;
-  /** Path from the validated value to the fault. Each element is a key or an object that contains a key. */
+  /** Path from the validated value to the issue. Each element is a key or an object that contains a key. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 

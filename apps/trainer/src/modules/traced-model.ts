@@ -35,7 +35,7 @@ import { isUserOperator, replay } from "@skein/tensor-core/backend";
 import { requireLogits } from "./checked-logits.ts";
 import { composed } from "./composed-graph.ts";
 
-/** A loss function, traced as graphs. */
+/** Graphs of a traced loss function and, if user-defined, of its derivatives. */
 interface TracedLoss {
   /** Graph of the loss function, which returns `LossTensors`. */
   readonly value: Traced;
@@ -54,8 +54,8 @@ export interface TracedModel {
   readonly init: Traced;
   readonly loss: TracedLoss;
   /**
-   * Loss of one microbatch, given the model state after the complete batch. Absent: batches are not split, or the
-   * model's loss does not need this state.
+   * Loss of one microbatch, as a function that also receives the model state after the complete batch. Absent: batches
+   * are not split, or the model's loss does not need this state.
    */
   readonly lossOfPart?: TracedLoss;
   /**

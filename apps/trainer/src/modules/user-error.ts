@@ -3,12 +3,15 @@ import { fileURLToPath } from "node:url";
 import { ModuleError } from "@skein/cli/node";
 import { SkeinError } from "@skein/tensor-core";
 
-/** Folder of this program. A user's folder may contain this folder, under `node_modules` or during development. */
+/**
+ * Folder of this program. Stack frames in this folder are not in user code, even if a user's folder contains it, as
+ * under `node_modules` or during development.
+ */
 const ownFolder = dirname(fileURLToPath(import.meta.url));
 
 /**
- * Returns the location, file and line, of the innermost stack frame in the user's files. Frames that are called from
- * there, in this program or in Node, are skipped. Undefined: no frame is in the user's files.
+ * Returns the location (file and line) of the innermost stack frame in the user's files. Skips frames of this program
+ * and of Node that the user's code has called. Undefined: no frame is in the user's files.
  */
 export const locationOf = (error: Error, folder: string): string | undefined => {
   const frame = error.stack

@@ -6,7 +6,10 @@ import { provenanceFile, type SavedStart, savedStarts } from "@skein/run-files/n
 import { readJob } from "../job-file/load-job.ts";
 import { jobFile, recordedJob } from "./output-folder.ts";
 
-/** Finds the first start of a run with `skein-train run`, and the job file in this command. */
+/**
+ * Returns the first start of a run with `skein-train run`, and the path of the job file in the command. Undefined: no
+ * such start, or the command names no job file.
+ */
 const startOf = (output: string): { readonly file: string; readonly start: SavedStart } | undefined => {
   const start = savedStarts(join(output, provenanceFile)).find(({ command }) => command?.[0] === "run");
   const named = start?.command?.slice(1).find((word) => /\.(ya?ml|json)$/.test(word) && !word.includes("="));

@@ -24,7 +24,7 @@ import type { Prepared } from "../preparation/prepared.ts";
 
 /** A checkpoint of a run with the trained weights of all ranks merged. */
 export interface SavedRun {
-  /** The job with the settings of the run. */
+  /** Job as recorded when the run began, with the run's number of ranks and mesh. */
   readonly job: Job;
   /** The job prepared for a single rank that holds all shards. */
   readonly prepared: Prepared;

@@ -9,8 +9,9 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Function that all ranks call with a list of numbers. It returns the same list on all ranks, rounded to f32: the
- * numbers of rank 0, or sums over ranks. Decisions use its result, because measurements differ between ranks.
+ * Function with which ranks agree on a list of numbers. Must be called on all ranks. It returns the same list on all
+ * ranks, rounded to f32: the numbers of rank 0, or sums over ranks. Ranks base decisions on this list, because their
+ * own measurements differ.
  */
 export type Agree = (numbers: readonly number[]) => Promise<number[]>;
 

@@ -23,13 +23,13 @@ const sizes: readonly number[] = [4096, 16_384, 65_536, 262_144, 1_048_576, 4_19
 const samplesEach = 3;
 
 /**
- * Number of consecutive calls whose mean time is one sample. Times of single calls alternate: a late rank does not wait
- * for messages, starts the next call early, and then waits longer. On links with a latency of 20 ms, calls of 43 ms
- * were measured as 2 and 85 ms in turn.
+ * Number of consecutive calls whose mean time is one timing sample. The times of single calls alternate, because a late
+ * rank does not wait for messages, starts the next call early, and then waits longer. On links with a latency of 20 ms,
+ * calls of 43 ms were measured as 2 and 85 ms in turn.
  */
 const callsEach = 4;
 
-/** Returns the seconds from the start of the first collective to the end of the last collective. */
+/** Returns the time in seconds from the start of the first collective in `spans` to the end of the last collective. */
 const spanned = (spans: readonly Span[]): number => {
   const found = spans.filter(({ track }) => track === "collectives");
   if (found.length === 0) throw new InvariantError("the backend recorded no collective");

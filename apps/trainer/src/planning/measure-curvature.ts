@@ -9,7 +9,7 @@ import { measureCollectives, type MeasuredCollective } from "./measure-collectiv
 import { medianSeconds } from "./median-seconds.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
-/** Measured time of one Kronecker factor (K-FAC) in a step. */
+/** A Kronecker factor of K-FAC, with its measured time in a step. */
 export interface MeasuredFactor {
   readonly path: string;
   readonly side: LayerSide;

@@ -43,11 +43,12 @@ import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
 /**
- * Inputs for measuring the experts of a job. Measured before the model is built, because the model depends on the plan.
+ * Inputs for measuring the experts of a job. The experts are measured before the model is built, because the model
+ * depends on the plan that follows from the measurements.
  */
 export interface ExpertsInput extends Pick<ProfileInput, "job" | "backend" | "communicators" | "rank" | "train"> {
   readonly experts: ExpertsJob;
-  /** Number of elements of a token. */
+  /** Number of elements in the vector of a token. */
   readonly width: number;
 }
 
@@ -70,7 +71,10 @@ interface SingleLayer {
   release(): void;
 }
 
-/** Number of calls per median. Larger than for a collective, because a call contains both experts and all-to-alls. */
+/**
+ * Number of timed calls of a layer, of which the median is used. Larger than for a collective, because a call contains
+ * both experts and all-to-alls.
+ */
 const layerSamples = 5;
 
 /** Measures the seconds of several functions, called alternately, and releases them. */
@@ -151,7 +155,10 @@ const numTokensOf = ({ job, train, experts }: Pick<ExpertsInput, "job" | "train"
   (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) /
   (gatesAllPositions(experts, job.mesh) ? 1 : job.mesh.tensor);
 
-/** Returns the sizes of the token exchange in an expert layer of a job, as if experts were not sharded. */
+/**
+ * Returns the dimensions of an expert layer of a job that determine the cost of its token exchange, as if experts were
+ * not sharded.
+ */
 export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {
   const { experts, width } = input;
   const { count: numExperts, topK: numChoices } = experts;

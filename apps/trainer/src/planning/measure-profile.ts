@@ -68,9 +68,10 @@ export const profileOfStarts = (gradients: readonly SentGradient[]): GradientPro
 };
 
 /**
- * Computes median times of the backward pass over steps that exchange each gradient separately.
+ * Computes the median times of a backward pass from steps that exchange each gradient separately.
  *
- * @param spans Spans of each step. @param buckets One bucket per tensor. @param isAlone Result of `isAloneOn`.
+ * @param spans Spans of each step. @param buckets Gradient buckets, one per tensor. @param isAlone Whether only one
+ * rank holds a parameter, see `isAloneOn`.
  */
 export const backwardOf = (
   spans: readonly (readonly Span[])[],

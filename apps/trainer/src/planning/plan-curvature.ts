@@ -82,7 +82,9 @@ const linear =
   (elements: number): number =>
     Math.max(0, startupSeconds + 4 * elements * secondsPerByte);
 
-/** Returns the forms of K-FAC that a job allows: the form named in the job or, for "auto", all equivalent forms. */
+/**
+ * Returns the K-FAC variants that a job allows: the variant named in the job or, for "auto", all equivalent variants.
+ */
 const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: number): readonly KfacForm[] => {
   const askedWorkers = gradientWorkers(job.gradientWorkers, numRanks);
   if (job.form === "kaisa" || job.form === "pad" || job.form === "dp-hybrid")
@@ -100,9 +102,9 @@ const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: num
 };
 
 /**
- * Chooses the form of K-FAC, the rank that inverts each factor, and the factors that are sent together.
+ * Chooses the K-FAC variant, the rank that inverts each factor, and the factors that are sent together.
  *
- * @returns the plan, and the predicted times of each form, fastest first.
+ * @returns the plan, and the predicted times of each variant, fastest first.
  */
 export const decideCurvature = (
   { optimizer, ranks }: Pick<Job, "optimizer" | "ranks">,
@@ -167,7 +169,7 @@ const remarkOn = (
   return `kfac in the form ${nameOf(form)}: ${rows.length} factors are sent in ${buckets.length} buckets, ${sent} inverses are sent; inverting a factor of ${size} rows takes ${millisecondsText(seconds)}; second-order work is expected to add ${predicted} to a step on average${others === "" ? "" : `, compared with ${others}`}`;
 };
 
-/** Measures the cost of K-FAC in a job, and chooses the form of K-FAC. All ranks use the measurements of rank 0. */
+/** Measures the cost of K-FAC in a job, and chooses the K-FAC variant. All ranks use the measurements of rank 0. */
 export const planCurvature = async (
   input: ProfileInput,
 ): Promise<{ readonly plan: CurvaturePlan; readonly remark: string }> => {

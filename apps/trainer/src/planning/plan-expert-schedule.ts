@@ -53,7 +53,7 @@ const layerOf = (job: Job, length: number): ParmLayer => {
   };
 };
 
-/** Chooses the fastest schedule that the job allows. Pure. */
+/** Chooses the fastest schedule for sharded experts that the job allows, from predicted times. Pure. */
 export const decideSchedule = (
   job: Job,
   length: number,
@@ -75,8 +75,8 @@ const maxBytes = 1_048_576;
 const free: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
 
 /**
- * Measures the collectives of all three schedules and the speed of matrix products, and chooses the fastest schedule.
- * All ranks use the measurements of rank 0. Must be called on all ranks.
+ * Measures the collectives of all three schedules for sharded experts and the speed of matrix products, and chooses the
+ * fastest schedule. All ranks use the measurements of rank 0. Must be called on all ranks.
  */
 export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Promise<ExpertSchedulePlan> => {
   const { job, backend, communicators, train } = input;
@@ -101,7 +101,7 @@ export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Pr
   }
 };
 
-/** Describes the schedule for the user. */
+/** Describes the chosen schedule for sharded experts to the user, with the predicted times of the allowed schedules. */
 export const formatSchedule = ({ schedule, seconds: each }: ExpertSchedulePlan): string => {
   const times = Object.entries(each).map(([name, own]) => `${name} ${millisecondsText(own)}`);
   return `experts are sharded by ${schedule}; expected time of a pass through a layer: ${times.join(", ")}`;

@@ -24,7 +24,7 @@ const maxTimed = 4;
  */
 const maxSlowdown = 2;
 
-/** A dispatch choice with its measured time. */
+/** A dispatch choice with its predicted and measured times. */
 export interface TimedDispatch extends PredictedDispatch {
   readonly measuredSeconds: number;
 }
@@ -43,10 +43,10 @@ export const possibleChoices = <Choice extends DispatchChoice>(
 };
 
 /**
- * Selects the choices to measure: first the flat method with the fewest chunks, then the choices with the fastest
- * predictions.
+ * Selects the dispatch choices to measure: first the flat method with the fewest chunks, then the choices with the
+ * shortest predicted times.
  *
- * @param predicted Predicted choices, fastest first.
+ * @param predicted Choices with predicted times, fastest first.
  */
 export const choicesToTime = (
   predicted: readonly PredictedDispatch[],
@@ -110,8 +110,8 @@ const agreeOnComputing = async (
 };
 
 /**
- * Returns the layer with shards of experts counted as experts, as dispatch methods see the layer. A token is sent to
- * all shards of each expert that it chooses.
+ * Returns the expert layer as dispatch methods see it: each shard of an expert counts as an expert, because a token is
+ * sent to all shards of each expert that it chooses.
  */
 const toShards = (layer: DispatchedLayer, numShards: number): DispatchedLayer => ({
   ...layer,

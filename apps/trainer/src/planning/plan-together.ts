@@ -42,8 +42,8 @@ export interface AgreedPlan {
 }
 
 /**
- * Returns the size in bytes of a dense all-reduce over all ranks that sends as many bytes per rank as the compressor
- * sends for this tensor.
+ * Returns the size in bytes of an equivalent dense all-reduce over all ranks, in which each rank sends as many bytes as
+ * the compressor sends for a tensor.
  *
  * @param among Number of ranks over which the tensor is averaged.
  */
@@ -134,8 +134,8 @@ export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): De
 };
 
 /**
- * Removes the excluded tensors from a gradient profile, and applies `priced` to the others. The backward time of a
- * removed tensor is added to the next tensor.
+ * Removes the excluded tensors from a gradient profile, and replaces each remaining tensor by the result of `priced`.
+ * The backward time of a removed tensor is added to the next tensor.
  */
 const without = (
   { tensors }: GradientProfile,
@@ -215,7 +215,7 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
   }
 };
 
-/** Slowdown factors if collectives run one at a time. */
+/** Slowdown factors for collectives that run one at a time, and so do not slow each other down. */
 const noSlowdown: Slowdown = [1];
 
 /**

@@ -57,7 +57,7 @@ export const startOf = (spans: readonly Span[], what: string, is: (name: string)
  * Runs a few steps of a job from a new initial state, and exchanges each dense gradient separately. Must be called on
  * all ranks.
  *
- * @param curvature Replaces the job's curvature.
+ * @param curvature Curvature used instead of the job's curvature. Default: the job's curvature.
  */
 export const profileSteps = async (
   { job, parts, backend, communicators, rank, train }: ProfileInput,

@@ -118,7 +118,7 @@ export const withNormalisation = <Own extends AnyModel>(model: Own, data: DataJo
   return normalised(model as Model, data.normalise) as AnyModel as Own; // only built-in loaders have this option
 };
 
-/** Inputs for building a model, in addition to the job and its data. */
+/** Optional inputs for building a model, in addition to the job and the task of its data. */
 interface ModelSources {
   /** Model given by a program, traced with the normalization of the data and with the job's metrics. */
   readonly given?: AnyModel | undefined;

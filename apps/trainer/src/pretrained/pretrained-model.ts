@@ -20,8 +20,8 @@ const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[]
 };
 
 /**
- * Requires that a model fits the task of the samples.
- * @throws ConfigError if a model does not fit the task of the samples.
+ * Requires that a pretrained model fits the task of the samples.
+ * @throws ConfigError if the model does not fit.
  */
 const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void => {
   const what = `model.folder: the ${String(config?.["model_type"])} of its config.json`;

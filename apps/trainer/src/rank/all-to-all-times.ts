@@ -29,8 +29,8 @@ export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; r
 };
 
 /**
- * Returns how often an all-to-all of this size is timed. The result of a measurement is the median. Large operands are
- * timed less often, because their relative variation is smaller.
+ * Returns the number of times that an all-to-all with operands of this size is timed. The measured time is the median.
+ * All-to-alls of large operands are timed less often, because their times vary less.
  */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 21 : bytes < 1_000_000 ? 9 : 5);
 

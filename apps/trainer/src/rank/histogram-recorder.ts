@@ -82,8 +82,8 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   };
 
   /**
-   * Computes the histogram of each source. If any tensor is sharded over ranks, all ranks receive the results;
-   * otherwise only rank 0 does.
+   * Computes the histogram of each tensor in `sources`. If any tensor is sharded over ranks, all ranks receive the
+   * results; otherwise only rank 0 does.
    */
   const count = async (sources: readonly Source[]): Promise<(Histogram | undefined)[]> => {
     const ranges = Array<ValueRange>(sources.length).fill(emptyRange);
@@ -162,7 +162,7 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   };
 };
 
-/** Returns the shape of a complete parameter. @param own Shape of this rank's part. */
+/** Returns the shape of a complete parameter. @param own Shape of this rank's shard. */
 const wholeShape = ({ sharding, mesh }: Parts, path: string, own: readonly number[]): number[] => {
   const whole = [...own];
   for (const { axis, dim } of sharding(path)) whole[dim]! *= mesh[axis] ?? 1;

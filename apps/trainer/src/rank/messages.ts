@@ -48,7 +48,7 @@ export interface Assignment {
   /** Step offset of the run, see `stepOffsetAfter`. */
   readonly stepOffset: number;
   /**
-   * Spans to record: number of recorded steps, time origin in milliseconds since 1970, and interval between steps
+   * Trace settings: number of recorded steps, time origin in milliseconds since 1970, and interval between steps
    * recorded in detail. Absent: no trace.
    */
   readonly trace?:
@@ -110,7 +110,7 @@ export interface RankInput extends Assignment {
 
 /** Messages from a rank to the controller of the run. */
 export type RankMessage =
-  /** From rank 0: metrics of a step. The loss is the mean over all ranks. */
+  /** Metrics of a step, sent by rank 0. The loss is the mean over all ranks. */
   | {
       readonly type: "step";
       readonly step: number;
@@ -141,8 +141,8 @@ export type RankMessage =
       readonly model?: Readonly<Record<string, number>> | undefined;
     }
   /**
-   * From each rank, at intervals, if there are several ranks: mean time of the last steps in seconds, and the same mean
-   * without waits for collectives.
+   * Mean duration of the last steps in seconds, and the same mean without waits for collectives. Sent by each rank at
+   * intervals if there are several ranks.
    */
   | { readonly type: "paced"; readonly step: number; readonly seconds: number; readonly ownSeconds: number }
   | ({ readonly type: "updated"; readonly step: number } & UpdateFigures)
@@ -151,27 +151,30 @@ export type RankMessage =
       readonly step: number;
       readonly sums: EvaluationSums;
       readonly seconds: number;
-      /** From rank 0: best evaluation so far. Absent: the run does not compare evaluations. */
+      /** Best evaluation so far, sent only by rank 0. Absent: the run does not compare evaluations. */
       readonly best?: BestSoFar | undefined;
     }
   /**
    * Model outputs for this rank's share of the displayed held-out samples, sent before the metrics of the evaluation.
    */
   | { readonly type: "sampled"; readonly step: number; readonly samples: readonly SampleOutput[] }
-  /** From rank 0: the plan that all ranks use, and a line for the user if part of the plan was made in this run. */
+  /**
+   * Plan that all ranks use, sent by rank 0. `remark` is a line for the user about the parts of the plan that were made
+   * in this run, or empty if there are no such parts.
+   */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
-  /** From rank 0: experts moved after a step, and the time of the move. */
+  /** Experts that were moved after a step, and duration of the move. Sent by rank 0. */
   | {
       readonly type: "moved";
       readonly step: number;
       readonly layers: readonly MovedLayer[];
       readonly seconds: number;
     }
-  /** From rank 0: experts chosen by the tokens of all ranks in a step, by layer name. */
+  /** Indices of the experts that the tokens of all ranks chose in a step, by layer name. Sent by rank 0. */
   | { readonly type: "routed"; readonly step: number; readonly layers: Readonly<Record<string, RoutingJson>> }
   /**
-   * From rank 0: histograms of some parameters after a step, over all ranks, and whether the message is the last of the
-   * step.
+   * Histograms of some parameters after a step, over all ranks, sent by rank 0. `isLast`: whether the message is the
+   * last message with histograms of the step.
    */
   | {
       readonly type: "histograms";

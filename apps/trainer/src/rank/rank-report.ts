@@ -69,8 +69,8 @@ export class RankReport {
   }
 
   /**
-   * Reports the metrics of an update that was applied later than in `step`: during the next step, or before the state
-   * was evaluated or saved.
+   * Reports the metrics of the update of step `step`, if the update was applied after this step: during the next step,
+   * or before the state was evaluated or saved.
    */
   updated(step: number, update: UpdateFigures): void {
     this.postOnce({ type: "updated", step, ...update });

@@ -36,7 +36,7 @@ export interface RankRun {
   readonly lanes?: readonly LanePosition[] | undefined;
   /** Best evaluation so far. Absent: no earlier evaluation is known. */
   readonly best?: BestSoFar | undefined;
-  /** Plan made before the run. */
+  /** Plan made before the first step, or reused from a checkpoint. Undefined: the job has no plan. */
   readonly plan?: ExchangePlan | undefined;
   readonly stop: StopSignal;
   /** Output folder of the run. */

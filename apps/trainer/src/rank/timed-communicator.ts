@@ -14,7 +14,7 @@ export interface WaitClock {
   allToAllSeconds?: number;
 }
 
-/** Wraps a communicator, and adds the time of its waits to `clock`. */
+/** Returns a communicator that adds the time of its waits to `clock`, and otherwise behaves like `communicator`. */
 export const timedCommunicator = (communicator: Communicator, clock: WaitClock): Communicator => {
   const allToAlls = new WeakSet<CollectiveHandle>();
   return {

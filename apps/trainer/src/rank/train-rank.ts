@@ -45,7 +45,7 @@ import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import type { RankRun } from "./rank-run.ts";
 import { trainLoop } from "./train-loop.ts";
 
-/** Injects a fault before a step, in tests. @returns the state that the step consumes. */
+/** Function that injects a fault before a step, in tests. @returns the state that the step consumes. */
 export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;
 
 /** Runs one rank of a job, from joining the world to its last step. */

@@ -10,8 +10,8 @@ const valuesOf = (lines: readonly MetricLine[], name: string): StepValue[] =>
   });
 
 /**
- * Returns the median over steps of the ratio of the quantity `name`, in seconds, to the step time. Undefined: no step
- * has this quantity.
+ * Returns the median share of the step time that the duration `name` accounts for, over all steps with this duration.
+ * Undefined: no step has this duration.
  */
 const shareOfStep = (steps: readonly MetricLine[], name: string): number | undefined => {
   const shares = steps.flatMap((line) => {

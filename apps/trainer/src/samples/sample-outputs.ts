@@ -24,8 +24,8 @@ export interface SampleOutputs {
 }
 
 /**
- * Returns indices that are evenly spread over `count` samples, because neighboring samples in a file often have the
- * same class.
+ * Returns up to `wanted` sample indices that are evenly spread over `count` samples, because neighboring samples in a
+ * file often have the same class.
  */
 export const spreadSamples = (count: number, wanted: number): number[] => {
   const most = Math.min(count, wanted);

@@ -2,7 +2,10 @@ import { type Observation, type SearchBound, suggestTrial } from "@skein/cost-mo
 import { threefry2x32 } from "@skein/tensor-core/backend";
 import { type Dimension, numberAt, type Point, type Range, shortened } from "./search-space.ts";
 
-/** Returns all combinations of the choices of several keys. The value of the last key changes fastest. */
+/**
+ * Returns the points of a grid search: all combinations of the values of several job keys. The value of the last key
+ * changes fastest.
+ */
 export const gridPoints = (choices: readonly (readonly unknown[])[]): Point[] =>
   choices.reduce<Point[]>(
     (points, values) => points.flatMap((point) => values.map((value) => [...point, value])),
@@ -10,7 +13,7 @@ export const gridPoints = (choices: readonly (readonly unknown[])[]): Point[] =>
   );
 
 /**
- * Returns a uniform random number in [0, 1), determined by the seed, the number of the draw and the index of the
+ * Returns a uniform random number in [0, 1), determined by the seed, the index of the draw and the index of the
  * dimension.
  */
 const drawn = (seed: number, draw: number, dim: number): number =>

@@ -29,8 +29,8 @@ export interface TableRow extends Pick<Trial, "loss" | "accuracy" | "seconds" | 
 /**
  * Formats runs as lines of a table.
  *
- * @param heading Heading of the name column. @param width Number of terminal columns. @param lossOn Samples on which
- * the loss is computed.
+ * @param heading Heading of the name column. @param width Number of terminal columns. @param lossOn Name of the samples
+ * on which the loss is computed.
  */
 export const outcomeTable = (
   rows: readonly TableRow[],
