@@ -1,14 +1,17 @@
 import { type Summary, summarize } from "./statistics.ts";
 
-/** Milliseconds per call: median, median absolute deviation, number of samples, and the fastest sample. */
+/**
+ * Timing of a call, in milliseconds per call: median, median absolute deviation and minimum (`best`), and the number of
+ * timing samples.
+ */
 export interface Measurement extends Summary {
   readonly best: number;
 }
 
 export interface MeasureOptions {
-  /** Number of samples. Default: 21. */
+  /** Number of timing samples. Default: 21. */
   readonly samples?: number;
-  /** Target duration of a sample in ms. A sample consists of as many calls as fit in this time. Default: 10. */
+  /** Target duration of a timing sample in ms. A sample consists of as many calls as fit in this time. Default: 10. */
   readonly sampleMilliseconds?: number;
   /** Returns the current time in ms from an arbitrary origin. Default: `performance.now`. */
   readonly clock?: () => number;

@@ -31,6 +31,6 @@ export const measurementLine = (name: string, { median, mad, n, best }: Measurem
   return `${name.padEnd(56)}${rate} ${middle.padStart(8)} ± ${spread} ${unit} (best ${fastest}, ${n} samples)`;
 };
 
-/** Writes the line of a measurement to standard output. */
+/** Formats a measurement as one line, and writes the line to standard output. */
 export const printMeasurement = (name: string, measurement: Measurement, work?: Work): void =>
   void process.stdout.write(`${measurementLine(name, measurement, work)}\n`);

@@ -10,8 +10,8 @@ export const median = (values: readonly number[]): number => {
 };
 
 /**
- * Returns the element whose number, given by `numberOf`, is the median: the lower of the two middle elements for an
- * even count. Undefined for an empty list.
+ * Returns the element with the median of the numbers that `numberOf` returns. For an even count: the lower of the two
+ * middle elements. Undefined for an empty list.
  */
 export const medianBy = <T>(values: readonly T[], numberOf: (value: T) => number): T | undefined =>
   values.toSorted((a, b) => numberOf(a) - numberOf(b))[Math.floor((values.length - 1) / 2)];

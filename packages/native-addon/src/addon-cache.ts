@@ -28,8 +28,8 @@ export class AddonSources {
   }
 
   /**
-   * Returns a key that identifies the sources, the platform and the Node-API version. A cached addon is used only if
-   * its key is equal. The key does not identify the library that the addon uses.
+   * Returns a key that identifies the sources, the platform and the Node-API version. A cached addon is used only if it
+   * was built with the same key. The key does not identify the library that the addon uses.
    */
   key(): string {
     const hash = createHash("sha256");

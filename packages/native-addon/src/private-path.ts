@@ -60,7 +60,7 @@ const remarkVariable = "SKEIN_CACHE_REMARK";
 /**
  * Warns once, for this process and its child processes, that a cache is not used.
  *
- * @param say receives the warning. Default: `process.emitWarning`.
+ * @param say Called with the warning. Default: `process.emitWarning`.
  */
 export const warnAboutCache = (
   what: string,

@@ -1,4 +1,4 @@
-/** Times of one layer in the traces, for weight and bias together, in microseconds. */
+/** Traced times of one layer of GoogLeNet in microseconds, for weight and bias together. */
 interface TracedLayer {
   /** Number of elements of weight and bias together. */
   readonly elements: number;
@@ -105,7 +105,7 @@ const parsePair = (text: string): [number, number] => {
   return [weight!, bias!];
 };
 
-/** Layers of the traces, in the order of the forward pass. */
+/** Traced times of the layers of GoogLeNet, in the order of the forward pass. */
 export const tracedLayers: readonly TracedLayer[] = rows.map((row) => {
   const [elements, backward, allReduce] = row.split(" ");
   const [weightElements, biasElements] = parsePair(elements!);

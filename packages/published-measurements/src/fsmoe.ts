@@ -10,7 +10,7 @@ const line = (startup: number, perUnit: number): PublishedLine => ({
   secondsPerUnit: perUnit * 1e-3,
 });
 
-/** A GPU cluster of the paper, with its fits. */
+/** GPU cluster of the FSMoE paper, with the linear fits measured on the cluster. */
 interface Testbed {
   /** Number of GPUs per node. Each expert is sharded over the GPUs of a node. */
   readonly gpusPerNode: number;
@@ -48,8 +48,8 @@ export const fsmoeTestbeds: Readonly<Record<"A" | "B", Testbed>> = {
 };
 
 /**
- * Configurations of the two models: 4 sequences of 1024 tokens, 2 experts per token, capacity factor 1.2. Widths and
- * the number of matrix products per expert equal the published models.
+ * MoE layers of the FSMoE paper, derived from two published models: 4 sequences of 1024 tokens, 2 experts per token,
+ * capacity factor 1.2. Hidden sizes and the number of matrix products per expert are those of the published models.
  *
  * Source: FSMoE, ASPLOS 2025; shapes of GPT-2 XL and Mistral 7B.
  */

@@ -11,8 +11,8 @@ export interface KfacStages {
 }
 
 /**
- * K-FAC variants of the paper. With `d`, every rank inverts every factor. With `mpd`, layers are assigned to ranks in
- * turn. `spd` uses pipelining and balanced placement.
+ * K-FAC variants of the SPD-KFAC paper. With `d`, every rank inverts every factor. With `mpd`, layers are assigned to
+ * ranks in turn. `spd` uses pipelining and balanced placement.
  */
 export type PublishedForm = "d" | "mpd" | "spd";
 
@@ -126,8 +126,8 @@ const sizes = (row: readonly [number, number, number, number, number, number]): 
 });
 
 /**
- * Factor sizes, computed from layer shapes independently of this code. The factor sizes of ResNet-50, counted as full
- * squares, match the SPD-KFAC paper.
+ * Sizes of the Kronecker factors of several networks, computed from layer shapes independently of Skein's code. The
+ * factor sizes of ResNet-50, counted as full squares, match the SPD-KFAC paper.
  */
 export const factorSizes: Readonly<
   Record<"ResNet-50" | "ResNet-101" | "ResNet-152" | "DenseNet-121" | "DenseNet-201", FactorSizes>

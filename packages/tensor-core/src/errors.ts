@@ -23,8 +23,8 @@ export class SkeinError extends Error {
 }
 
 /**
- * An operator does not accept the shapes or dtypes of its operands. The message names the operator and the caller's
- * line.
+ * Thrown if an operator does not accept the shapes or dtypes of its operands. The message names the operator and the
+ * caller's line.
  */
 export class ShapeError extends SkeinError {
   override name = "ShapeError";
@@ -38,7 +38,7 @@ export class ShapeError extends SkeinError {
   }
 }
 
-/** An option or argument has an invalid value. */
+/** Thrown if an option or argument has an invalid value. */
 export class ArgumentError extends SkeinError {
   override name = "ArgumentError";
 
@@ -48,8 +48,8 @@ export class ArgumentError extends SkeinError {
 }
 
 /**
- * A graph contains an undefined operator, or the definition of a user's operator violates its contract. The message
- * names the operator.
+ * Thrown if a graph contains an undefined operator, or if the definition of a user's operator violates its contract.
+ * The message names the operator.
  */
 export class OperatorError extends SkeinError {
   override name = "OperatorError";
@@ -62,7 +62,7 @@ export class OperatorError extends SkeinError {
   }
 }
 
-/** A backend does not support an operator, dtype or feature. Thrown when a graph is compiled, never during a run. */
+/** Thrown if a backend does not support an operator, dtype or feature: when a graph is compiled, never during a run. */
 export class UnsupportedError extends SkeinError {
   override name = "UnsupportedError";
 
@@ -72,8 +72,8 @@ export class UnsupportedError extends SkeinError {
 }
 
 /**
- * The graphs of the ranks are incompatible: no order of collectives is valid on all ranks. Thrown when the graphs are
- * compiled.
+ * Thrown if the graphs of the ranks are incompatible, so that no order of collectives is valid on all ranks. Detected
+ * when the graphs are compiled.
  */
 export class CollectiveOrderError extends SkeinError {
   override name = "CollectiveOrderError";
@@ -86,7 +86,7 @@ export class CollectiveOrderError extends SkeinError {
   }
 }
 
-/** A device array was used after it was freed or donated, or on a backend that does not own the array. */
+/** Thrown if a device array is used after it was freed or donated, or on a backend that does not own the array. */
 export class ArrayStateError extends SkeinError {
   override name = "ArrayStateError";
 
@@ -95,7 +95,7 @@ export class ArrayStateError extends SkeinError {
   }
 }
 
-/** An internal invariant was violated. Always a bug in Skein. */
+/** Thrown if an internal invariant is violated. Always a bug in Skein. */
 export class InvariantError extends SkeinError {
   override name = "InvariantError";
 

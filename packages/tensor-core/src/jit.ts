@@ -270,7 +270,7 @@ export const jit = <Args extends readonly unknown[], Result>(
 };
 
 /**
- * Runs a function once on host arrays and download the results, for interactive use.
+ * Runs a function once on host arrays and downloads the results, for interactive use.
  *
  * @example
  * ```ts

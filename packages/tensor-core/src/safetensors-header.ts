@@ -2,8 +2,8 @@ import { SkeinError } from "./errors.ts";
 import { excerpt, excerptName } from "./excerpt.ts";
 
 /**
- * The bytes are not a valid safetensors file. The message states the problem, the rule of the format and a suggested
- * fix. The message length is bounded.
+ * Thrown if bytes are not a valid safetensors file. The message states the problem, the rule of the format and a
+ * suggested fix. The message length is bounded.
  */
 export class SafetensorsError extends SkeinError {
   override name = "SafetensorsError";
@@ -27,7 +27,7 @@ interface ParsedHeader {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Maximum number of header characters that an error message shows, beginning at the fault. */
+/** Maximum number of header characters that an error message shows, beginning at the position of the error. */
 const excerptCharacters = 40;
 
 const [quotation, backslash, zero, nine] = [0x22, 0x5c, 0x30, 0x39];

@@ -1,6 +1,9 @@
 import { SkeinError } from "./errors.ts";
 
-/** The source file of a worker thread does not exist at the expected path, because a bundler did not copy it. */
+/**
+ * Thrown if the source file of a worker thread does not exist at the expected path, because a bundler did not copy the
+ * file.
+ */
 export class ThreadFileError extends SkeinError {
   override name = "ThreadFileError";
 

@@ -1,7 +1,7 @@
 import { describe } from "./describe.ts";
 import { ArgumentError, ShapeError } from "./errors.ts";
 
-/** One number for rows and one for columns: `[height, width]`. */
+/** Pair of numbers for the rows and the columns of an image: `[height, width]`. */
 export type Pair = readonly [number, number];
 
 /** Number of elements added on each side of an image: `[[top, bottom], [left, right]]`. */

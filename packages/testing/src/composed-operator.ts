@@ -28,7 +28,7 @@ export const sinh = (x: Tensor): Tensor => emitDefined(sinhOperator, [x], {})[0]
 
 const tolerance = { absolute: 1e-37, relative: 1e-6 };
 
-/** Rows of `sinh` for every backend: sizes, hard values, a fused chain, and gradients. */
+/** Conformance cases of `sinh` for every backend: several sizes, difficult values, a fused chain, and gradients. */
 export const composedOperatorCases: readonly ConformanceCase[] = [
   ...[[], [0], [3], [5, 7]].map((shape) => ({
     op: "sinh",

@@ -1,8 +1,8 @@
 import type { NdArray, Tensor } from "@skein/tensor-core";
 
-/** One row of the conformance table: a function that uses one operator, and its inputs. */
+/** Conformance case: a function that uses one operator, and its inputs. */
 export interface ConformanceCase {
-  /** Operator that this row covers, as named in the operator table. */
+  /** Operator that this case covers, as named in the operator table. */
   readonly op: string;
   /** Special property of the case, such as `odd sizes`, `zero rows`, `last dim, f16`. */
   readonly name: string;
@@ -11,7 +11,7 @@ export interface ConformanceCase {
   /**
    * Tolerance of results: |actual − reference| ≤ absolute + relative · |reference|. Default for f32: 1e-5 and 1e-5.
    * Integers and bools must be equal. The tolerance of gradients is larger by a fixed factor (`gradientToleranceOf`),
-   * so a row whose gradient needs a larger tolerance sets `tolerance`.
+   * so a case whose gradient needs a larger tolerance sets `tolerance`.
    */
   readonly tolerance?: { readonly absolute: number; readonly relative: number };
   /**

@@ -26,13 +26,13 @@ const outputsOf = (row: ConformanceCase, inputs: readonly Tensor[]): Tensor[] =>
 
 const caseLabel = (row: ConformanceCase): string => `${row.op} (${row.name})`;
 
-/** Returns the tolerance of a row for results of a storage dtype. */
+/** Returns the tolerance of a conformance case for results of a storage dtype. */
 export const toleranceOf = ({ tolerance }: ConformanceCase, dtype: DType): Tolerance =>
   (isFloat(dtype) ? tolerance : undefined) ?? defaultTolerance[dtype];
 
 /**
- * Ratio of the tolerance of a row's gradients to the tolerance of its results. A gradient is computed from the results
- * by about three further operations.
+ * Ratio of the gradient tolerance of a conformance case to its result tolerance. A gradient is computed from the
+ * results by about three further operations.
  */
 export const gradientFactor = 3;
 
@@ -42,7 +42,7 @@ export const gradientFactor = 3;
  */
 const minGradientTolerance: Tolerance = { absolute: 16 * unitRoundoff.f32, relative: 16 * unitRoundoff.f32 };
 
-/** Returns the tolerance of a row for its gradients. */
+/** Returns the tolerance of a conformance case for its gradients. */
 export const gradientToleranceOf = (row: ConformanceCase): Tolerance => {
   const { absolute, relative } = toleranceOf(row, "f32");
   return {
@@ -62,7 +62,7 @@ export interface CheckOptions {
 
 const smallestNormal = 2 ** -126;
 
-/** Returns the row's inputs, with numbers below the normal range of f32 replaced by 0. */
+/** Returns the inputs of a conformance case, with numbers below the normal range of f32 replaced by 0. */
 const flushInputs = ({ inputs }: ConformanceCase): NdArray[] =>
   inputs.map((input) =>
     isFloat(input.dtype)
@@ -74,7 +74,7 @@ const flushInputs = ({ inputs }: ConformanceCase): NdArray[] =>
       : input,
   );
 
-/** Runs a row on a backend and compares every output with the f64 reference. */
+/** Runs a conformance case on a backend, and compares every output with the f64 reference. */
 export const checkValues = async (
   row: ConformanceCase,
   backend: Backend,
@@ -97,7 +97,10 @@ export const checkValues = async (
   });
 };
 
-/** Returns the sum of all f32 outputs of a row, multiplied by fixed random weights, so that errors do not cancel. */
+/**
+ * Returns the sum of all f32 outputs of a conformance case, multiplied by fixed random weights, so that errors do not
+ * cancel.
+ */
 const weightedLoss = (row: ConformanceCase, inputs: readonly Tensor[], weights: readonly Tensor[]): Tensor => {
   const terms = outputsOf(row, inputs).flatMap((output, i) =>
     output.dtype === "f32" ? [sum(multiply(output, weights[i]!))] : [],
@@ -177,8 +180,8 @@ export const checkGradientValues = async (row: ConformanceCase, backend: Backend
 };
 
 /**
- * Returns the total number of elements in a row's inputs. Central differences take too long for rows with many
- * elements.
+ * Returns the total number of elements in the inputs of a conformance case. Central differences take too long for cases
+ * with many elements.
  */
 export const inputElements = (row: ConformanceCase): number =>
   row.inputs.reduce((total, input) => total + elementCount(input.shape), 0);

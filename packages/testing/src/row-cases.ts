@@ -40,8 +40,8 @@ import { rowSlice } from "./row-slice.ts";
 import { normalArray } from "./seeded.ts";
 
 /**
- * Input of a row case. `dim` is the dimension along which the input is sliced into rows. Absent: all rows use the whole
- * input.
+ * Input of a test case with independent rows (`RowCase`). `dim` is the dimension along which the input is sliced into
+ * rows. Absent: every range of rows uses the whole input.
  */
 interface RowInput {
   readonly array: NdArray;
@@ -63,7 +63,10 @@ const rowCase = (name: string, fn: RowCase["fn"], given: readonly RowInput[], di
   };
 };
 
-/** Returns a function that computes the gradient of `fn` for its first operand, with the last operand as cotangent. */
+/**
+ * Returns a function that computes the gradient of `fn` with respect to the first operand. The last operand is the
+ * cotangent.
+ */
 const gradient =
   (fn: (...xs: Tensor[]) => Tensor): RowCase["fn"] =>
   (...given) => {
@@ -72,8 +75,8 @@ const gradient =
   };
 
 /**
- * Returns the case of a matrix product [rows, inner] · [inner, columns]. If the first operand is transposed, its rows
- * are its second dimension.
+ * Returns the test case of a matrix product [rows, inner] · [inner, columns] with independent rows. If the first
+ * operand is transposed, its rows are its second dimension.
  */
 export const productRows = (
   rows: number,
@@ -91,8 +94,8 @@ export const productRows = (
   );
 
 /**
- * Returns the case of a grouped matrix product in which group g has `counts[g]` rows. For a range of rows, each group
- * has only its rows inside the range.
+ * Returns the test case of a grouped matrix product in which group g has `counts[g]` rows. If only a range of rows is
+ * computed, each group contains only its rows inside the range.
  */
 export const groupedRows = (counts: readonly number[], inner: number, columns: number): RowCase => {
   const rows = counts.reduce((total, count) => total + count, 0);

@@ -16,7 +16,7 @@ export const toReference = (array: NdArray): ReferenceArray => ({
   data: Float64Array.from(array.toNumbers()),
 });
 
-/** Mesh, and the coordinates and groups of its ranks. */
+/** Mesh of a test run, and the mesh coordinates and groups of each rank. */
 export interface RankLayout {
   readonly mesh: Mesh;
   /**

@@ -27,7 +27,7 @@ export interface CustomGradientContext<Args, Result> {
   readonly cotangents: Result;
 }
 
-/** Flattened tree whose tensors can be replaced. */
+/** Flattened tree. Builds trees of the same structure in which the tensors are replaced. */
 class TensorsOf<T> {
   readonly tensors: readonly Tensor[];
   private readonly leaves: readonly unknown[];

@@ -55,9 +55,10 @@ export const tap = (name: string, x: Tensor): Tensor => {
 };
 
 /**
- * Runs `fn`, and collects the values that it records by `tap`.
+ * Runs `fn`, and collects the values that `fn` records by `tap`.
  *
- * @param mark Creates a separate node for a value; the tap name refers to the new node.
+ * @param mark Creates a new node that returns a recorded value unchanged. The tap name refers to the result of this
+ * node. Default: an identity node.
  */
 export const gatherTaps = <T>(
   fn: () => T,

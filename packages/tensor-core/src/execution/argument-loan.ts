@@ -84,9 +84,10 @@ export class ArgumentLoan<Memory> {
   }
 
   /**
-   * Ends the loan after a later failure: donated arrays are lost.
+   * Ends the loan after a failure during or after the first write: donated arrays are lost.
    *
-   * @param inUse Indices of arguments that a collective may still read or write. Default: none.
+   * @param inUse Indices of arguments that a collective may still read or write. Their memory is never released.
+   * Default: none.
    */
   lose(inUse: ReadonlySet<number> = new Set()): void {
     this.arrays.forEach((array, position) => {

@@ -95,7 +95,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   }
 
   /**
-   * Lends the array to a run for reading, or donate the array if `toWrite` is true. Returns the memory.
+   * Lends the array to a run for reading, or donates the array if `toWrite` is true. Returns the memory.
    *
    * @throws ArrayStateError if the state does not allow lending. The state is then unchanged.
    */
@@ -122,8 +122,8 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   }
 
   /**
-   * If the array is freed, donated or lost, and no run uses it, returns the owner of its memory, to which the array
-   * then no longer refers. Otherwise, returns undefined.
+   * Gives up the memory of a freed, donated or lost array that no run uses. Returns the owner of the memory. Undefined
+   * if the array keeps its memory.
    */
   surrender(): Holding<Memory> | undefined {
     if (this.fate === undefined || this.isDonated || this.readers > 0) return undefined;
@@ -240,13 +240,13 @@ export class ArrayLedger<Memory> {
     this.close(array);
   }
 
-  /** Marks an array as donated, and releases its memory after the run that consumed the array. */
+  /** Marks an array as donated at the end of the run that consumed the array, and releases its memory. */
   consume(array: OwnedArray<Memory>): void {
     array.end("donated");
     this.giveBack(array);
   }
 
-  /** Marks an array as lost that was donated to a failed run. */
+  /** Marks an array that was donated to a failed run as lost. */
   lose(array: OwnedArray<Memory>): void {
     array.end("lost");
     this.giveBack(array);

@@ -72,8 +72,8 @@ export interface Backend {
   free(array: DeviceArray): void;
   /**
    * Triggers garbage collection, and frees the memory of unreachable arrays. `jit` calls this method when memory is
-   * full. A program that only uploads arrays may call it directly, because `upload` does not wait. Absent: arrays are
-   * in JavaScript memory.
+   * full. A program that only uploads arrays may need to call this method itself, because `upload` is synchronous and
+   * cannot wait for garbage collection. Absent: arrays are in JavaScript memory.
    */
   reclaim?(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { requireShape, type Shape } from "../shape.ts";
 import { constant } from "./elementwise.ts";
 import { concat, reshape } from "./movement.ts";
 
-/** Start indices of a window: i32 [rank], or a number or i32 scalar per dimension. */
+/** Start indices of a slice: i32 [rank], or a number or i32 scalar per dimension. */
 export type Starts = Tensor | readonly (Tensor | number)[];
 
 const startsOf = (op: string, starts: Starts): Tensor => {

@@ -121,7 +121,7 @@ export const iota = (shape: Shape, dtype: DType = "i32", options: DimOption = {}
  */
 export const arange = (count: number, dtype: DType = "i32"): Tensor => iota([count], dtype);
 
-/** Returns `x` as the result of a separate node, which passes remove. */
+/** Returns `x` as the output of a new identity node. Graph passes later remove the node. */
 export const identity = (x: Tensor): Tensor => emitOne("identity", [x]);
 
 type Operand = Tensor | number;
@@ -150,19 +150,25 @@ const binary = (op: string, a: Operand, b: Operand): Tensor => {
   return emitOne(op, [broadcast(a, shape), broadcast(b, shape)]);
 };
 
-/** `a + b`, broadcast to a common shape. */
+/** Elementwise `a + b`; operands are broadcast to a common shape. */
 export const add = (a: Operand, b: Operand): Tensor => binary("add", a, b);
 
-/** `a · b`, broadcast to a common shape. */
+/** Elementwise `a · b`; operands are broadcast to a common shape. */
 export const multiply = (a: Operand, b: Operand): Tensor => binary("multiply", a, b);
 
-/** `a - b`, broadcast to a common shape. */
+/** Elementwise `a - b`; operands are broadcast to a common shape. */
 export const subtract = (a: Operand, b: Operand): Tensor => binary("subtract", a, b);
 
-/** `a / b`, broadcast to a common shape. Integer division truncates toward zero; division by 0 gives 0. */
+/**
+ * Elementwise `a / b`; operands are broadcast to a common shape. Integer division truncates toward zero; integer
+ * division by 0 gives 0.
+ */
 export const divide = (a: Operand, b: Operand): Tensor => binary("divide", a, b);
 
-/** `a^b`, broadcast to a common shape. Constant exponents 0.5, 1, 2 and -1 are replaced by cheaper operators. */
+/**
+ * Elementwise `a^b`; operands are broadcast to a common shape. Constant exponents 0.5, 1, 2 and -1 are replaced by
+ * cheaper operators.
+ */
 export const power = (a: Operand, b: Operand): Tensor => {
   if (a instanceof Tensor) {
     if (b === 1) return a;
@@ -173,10 +179,10 @@ export const power = (a: Operand, b: Operand): Tensor => {
   return binary("power", a, b);
 };
 
-/** Maximum of `a` and `b`, broadcast to a common shape. NaN if either operand is NaN. */
+/** Maximum of `a` and `b`; operands are broadcast to a common shape. NaN if either operand is NaN. */
 export const maximum = (a: Operand, b: Operand): Tensor => binary("maximum", a, b);
 
-/** Minimum of `a` and `b`, broadcast to a common shape. NaN if either operand is NaN. */
+/** Minimum of `a` and `b`; operands are broadcast to a common shape. NaN if either operand is NaN. */
 export const minimum = (a: Operand, b: Operand): Tensor => binary("minimum", a, b);
 
 /** Negation, `-x`. */
@@ -262,49 +268,49 @@ export const clip = (x: Tensor, low: number, high: number): Tensor => {
   return where(less(x, low), low, where(greater(x, high), high, x));
 };
 
-/** `a = b` as bool, broadcast to a common shape. */
+/** Elementwise `a == b` as bool; operands are broadcast to a common shape. */
 export const equal = (a: Operand, b: Operand): Tensor => binary("equal", a, b);
 
-/** `a ≠ b` as bool, broadcast to a common shape. */
+/** Elementwise `a ≠ b` as bool; operands are broadcast to a common shape. */
 export const notEqual = (a: Operand, b: Operand): Tensor => binary("not-equal", a, b);
 
-/** `a < b` as bool, broadcast to a common shape. */
+/** Elementwise `a < b` as bool; operands are broadcast to a common shape. */
 export const less = (a: Operand, b: Operand): Tensor => binary("less", a, b);
 
-/** `a ≤ b` as bool, broadcast to a common shape. */
+/** Elementwise `a ≤ b` as bool; operands are broadcast to a common shape. */
 export const lessEqual = (a: Operand, b: Operand): Tensor => binary("less-equal", a, b);
 
-/** `a > b` as bool, broadcast to a common shape. */
+/** Elementwise `a > b` as bool; operands are broadcast to a common shape. */
 export const greater = (a: Operand, b: Operand): Tensor => binary("greater", a, b);
 
-/** `a ≥ b` as bool, broadcast to a common shape. */
+/** Elementwise `a ≥ b` as bool; operands are broadcast to a common shape. */
 export const greaterEqual = (a: Operand, b: Operand): Tensor => binary("greater-equal", a, b);
 
-/** Logical AND of two bools, broadcast to a common shape. */
+/** Logical AND of two bools; operands are broadcast to a common shape. */
 export const logicalAnd = (a: Operand, b: Operand): Tensor => binary("logical-and", a, b);
 
-/** Logical OR of two bools, broadcast to a common shape. */
+/** Logical OR of two bools; operands are broadcast to a common shape. */
 export const logicalOr = (a: Operand, b: Operand): Tensor => binary("logical-or", a, b);
 
-/** Exclusive OR of two bools, broadcast to a common shape. */
+/** Exclusive OR of two bools; operands are broadcast to a common shape. */
 export const logicalXor = (a: Operand, b: Operand): Tensor => binary("logical-xor", a, b);
 
 /** Logical NOT of a bool. */
 export const logicalNot = (x: Tensor): Tensor => emitOne("logical-not", [x]);
 
-/** Bitwise AND of integers, broadcast to a common shape. */
+/** Bitwise AND of integers; operands are broadcast to a common shape. */
 export const bitwiseAnd = (a: Operand, b: Operand): Tensor => binary("bitwise-and", a, b);
 
-/** Bitwise OR of integers, broadcast to a common shape. */
+/** Bitwise OR of integers; operands are broadcast to a common shape. */
 export const bitwiseOr = (a: Operand, b: Operand): Tensor => binary("bitwise-or", a, b);
 
-/** Bitwise exclusive OR of integers, broadcast to a common shape. */
+/** Bitwise exclusive OR of integers; operands are broadcast to a common shape. */
 export const bitwiseXor = (a: Operand, b: Operand): Tensor => binary("bitwise-xor", a, b);
 
-/** `a` shifted left by `b` mod 32 bits, broadcast to a common shape. */
+/** `a` shifted left by `b` mod 32 bits; operands are broadcast to a common shape. */
 export const shiftLeft = (a: Operand, b: Operand): Tensor => binary("shift-left", a, b);
 
-/** `a` shifted right by `b` mod 32 bits (i32 keeps its sign), broadcast to a common shape. */
+/** `a` shifted right by `b` mod 32 bits (i32 keeps its sign); operands are broadcast to a common shape. */
 export const shiftRight = (a: Operand, b: Operand): Tensor => binary("shift-right", a, b);
 
 /**

@@ -170,7 +170,7 @@ export const nonzero = (mask: Tensor, capacity: number): { readonly indices: Ten
   return { indices: indices!, count: count! };
 };
 
-/** Result of `compact`. */
+/** Result of `compact`: the selected entries of a vector, their number, and the largest magnitude in the vector. */
 export interface CompactEntries {
   /** Values of the selected entries, f32 [capacity], padded with zeros. */
   readonly values: Tensor;

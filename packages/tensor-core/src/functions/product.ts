@@ -7,7 +7,7 @@ import { multiply, ones } from "./elementwise.ts";
 import { reshape, slice } from "./movement.ts";
 import type { ReduceOptions } from "./reduce.ts";
 
-/** Returns entries `begin` to `end` − 1 along one dimension. */
+/** Returns the slice of `x` with the entries `begin` to `end` − 1 along dimension `along`. */
 const rangeOf = (x: Tensor, along: number, begin: number, end: number): Tensor =>
   slice(
     x,
@@ -16,8 +16,8 @@ const rangeOf = (x: Tensor, along: number, begin: number, end: number): Tensor =
   );
 
 /**
- * Computes the product along one dimension, which keeps size 1: the first half is multiplied by the second half until
- * one entry remains.
+ * Computes the product along one dimension by repeated halving: multiplies the first half by the second half until one
+ * entry remains. The dimension keeps size 1.
  */
 const foldDim = (x: Tensor, along: number): Tensor => {
   const size = x.shape[along]!;

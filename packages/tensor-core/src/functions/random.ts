@@ -56,7 +56,10 @@ export const splitKey = (key: Tensor, count = 2): Tensor[] => {
   return Array.from({ length: count }, (_, i) => foldIn(key, i));
 };
 
-/** Converts the upper 24 bits to a fraction in [0, 1). Exact in f32, so all backends generate equal numbers. */
+/**
+ * Converts the upper 24 bits of each u32 word to a fraction in [0, 1). The fractions are exact in f32, so all backends
+ * generate equal numbers.
+ */
 const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
 
 /**

@@ -29,7 +29,7 @@ export type RotaryScaling =
       readonly factor: number;
       readonly lowFrequencyFactor: number;
       readonly highFrequencyFactor: number;
-      /** Number of positions in training. */
+      /** Maximum length, in positions, of the sequences with which the model was originally trained. */
       readonly originalPositions: number;
     };
 
@@ -83,7 +83,7 @@ const checkScaling = (scaling: RotaryScaling | undefined): void => {
 const word = 2 ** 32;
 const fraction = (x: number): number => x - Math.floor(x);
 
-/** Computes the upper 32 bits of a u32 product, from 16-bit halves. */
+/** Computes the upper 32 bits of the 64-bit products of u32 numbers, by multiplying 16-bit halves. */
 const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
   const [aLow, aHigh] = [bitwiseAnd(a, 0xffff), shiftRight(a, 16)];
   const [bLow, bHigh] = [bitwiseAnd(b, 0xffff), shiftRight(b, 16)];

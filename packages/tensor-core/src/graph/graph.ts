@@ -62,8 +62,8 @@ export const ownOrigin: Origin = { scope: "", phase: "forward", region: "" };
 export const originOf = ({ scope, phase, region }: Node): Origin => ({ scope, phase, region });
 
 /**
- * Returns the later of two phases. This is the phase of a merged node, because a merged node runs when the last of its
- * nodes can run.
+ * Returns the later of two phases. If a pass replaces several nodes by one node, the new node has the latest of their
+ * phases, because the new node cannot run before the last of these nodes could run.
  */
 export const laterPhase = (a: Phase, b: Phase): Phase => (phases.indexOf(a) < phases.indexOf(b) ? b : a);
 
@@ -114,7 +114,7 @@ export class GraphBuilder {
     return id;
   }
 
-  /** Appends an old node with resolved inputs, and map all outputs of the node. Returns the new id. */
+  /** Appends an old node with resolved inputs, and maps all outputs of the node. Returns the new id. */
   copy(node: Node): number {
     const id = this.add({ ...node, inputs: node.inputs.map((ref) => this.resolve(ref)) });
     node.specs.forEach((_, output) => this.map({ node: node.id, output }, { node: id, output }));

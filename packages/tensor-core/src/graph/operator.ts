@@ -96,8 +96,9 @@ export interface OperatorFacts<P extends Params = Params> {
    */
   readonly mayOverwrite?: (node: KernelNode<P>, input: number, output: number) => boolean;
   /**
-   * Returns a number that orders the last reads of a node's operands: the last read of operand `input` comes after the
-   * last reads of operands with lower numbers. Only for nodes that read their operands one after the other.
+   * Returns the position of operand `input` in the order in which the node finishes reading its operands: an operand
+   * with a higher number is last read after all operands with lower numbers. Only for nodes that read their operands
+   * one after the other.
    */
   readonly lastRead?: (params: P, input: number) => number;
   /** Whether the result has the elements of the operand in the same order. */
@@ -123,7 +124,7 @@ export interface OperatorFacts<P extends Params = Params> {
    * subset.
    */
   readonly selects?: boolean;
-  /** Returns the value of all elements of a constant; `-0`, `NaN` and infinities are strings. */
+  /** Returns the value that all elements of a constant have; `-0`, `NaN` and infinities are strings. */
   readonly constantValue?: (params: P) => number | string;
   readonly fold?: Fold<P>;
   /**

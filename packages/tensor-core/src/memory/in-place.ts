@@ -49,8 +49,8 @@ const moveInto = (source: StoredValue, result: StoredValue): void => {
 };
 
 /**
- * Whether the block of `result` may use the memory of `source`. This also depends on the graph input or output that
- * owns the memory.
+ * Whether the block of `result` may be moved into the memory of `source`. The answer also depends on the graph inputs
+ * and outputs that own the memory of the two blocks.
  */
 const fits = (source: StoredValue, result: StoredValue, writable: ReadonlySet<number>): boolean => {
   const [from, to]: [Block, Block] = [result.block, source.block];

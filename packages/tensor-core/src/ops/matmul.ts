@@ -9,7 +9,7 @@ import { listOf } from "./shared/movement-rules.ts";
 
 export type MatmulParams = ProductParams & { readonly transposeA: boolean; readonly transposeB: boolean };
 
-/** Returns the sizes of one matrix product, and the number of products. */
+/** Returns the dimensions of one matrix product, and the number of matrix products. */
 const sizes = (a: TensorSpec, b: TensorSpec, { transposeA, transposeB }: MatmulParams) => {
   const [a0, a1] = a.shape.slice(-2) as [number, number];
   const [b0, b1] = b.shape.slice(-2) as [number, number];

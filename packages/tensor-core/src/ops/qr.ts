@@ -3,7 +3,7 @@ import { qrGradient } from "../functions/decomposition.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec, type TensorSpec } from "../shape.ts";
 
-/** Returns the number of matrices in a tensor, and their size. */
+/** Returns the number of matrices in a tensor, and the numbers of rows and columns of each matrix. */
 const sizesOf = ({ shape }: TensorSpec): { batch: number; rows: number; columns: number } => ({
   batch: elementCount(shape.slice(0, -2)),
   rows: shape.at(-2)!,

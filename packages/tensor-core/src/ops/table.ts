@@ -258,5 +258,5 @@ const derivedRows: { readonly [op in DerivedName]: Operator } = {
   fused: fusedOperator(rows),
 };
 
-/** Built-in operators by name. CONTRIBUTING.md lists the files of a new operator. */
+/** Built-in operators by name. CONTRIBUTING.md lists the files that a new operator needs. */
 export const operators: OperatorTable = { ...elementwiseRows, ...otherRows, ...derivedRows };

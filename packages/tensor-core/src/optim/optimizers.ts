@@ -129,7 +129,10 @@ export const adam = (options: AdamOptimizerOptions): GradientTransformation<[Ada
 export interface AdamWOptions extends AdamOptimizerOptions {
   /** Factor λ of decoupled weight decay. Default: 0.01, as in PyTorch. */
   readonly weightDecay?: number;
-  /** Parameters to which weight decay applies. Default: all parameters. `decayMatrices` excludes biases and gains. */
+  /**
+   * Parameters to which weight decay applies. Default: all parameters. `decayMatrices` excludes biases and the scale
+   * factors γ of normalizations.
+   */
   readonly mask?: DecayMask;
 }
 

@@ -16,11 +16,14 @@ export interface UpdateContext<P> {
    * Ignored by transformations without such values. Default: true.
    */
   readonly refresh?: boolean;
-  /** Whether the expensive values are computed for the first time, if `refresh` is true. Default: false. */
+  /**
+   * Whether `refresh` computes these values for the first time, so that no earlier values exist. Ignored if `refresh`
+   * is false. Default: false.
+   */
   readonly first?: boolean;
 }
 
-/** Options of `observe`. */
+/** Options of `observe`, which processes layer statistics. */
 export interface ObserveOptions {
   /** Whether to recompute values that are expensive to derive from statistics, such as inverses. Default: true. */
   readonly refresh?: boolean;

@@ -14,7 +14,7 @@ import { type EmptyState, type GradientTransformation, stateless } from "./trans
 export type DecayMask = (path: string, param: Tensor) => boolean | number;
 
 /**
- * Mask that applies decay to matrices and convolution kernels, but not to biases and normalization gains, as usual for
+ * Mask that applies decay to matrices and convolution kernels, but not to biases and the scale factors γ of
  * transformers.
  *
  * @example

@@ -117,7 +117,7 @@ export const collectiveOrderOf = (graph: Graph): CollectiveOrder => {
   return { collectives: collectivesOf(graph, traced), order: started.map(({ id }) => positions.get(id)!) };
 };
 
-/** Collective of a world, with its index on each participating rank. */
+/** Collective that was matched across the graphs of all ranks, with its index on each participating rank. */
 export interface MatchedCollective {
   readonly what: string;
   /** World ranks whose graphs must contain the collective, ascending. */
@@ -125,8 +125,8 @@ export interface MatchedCollective {
   /** Position of the collective in the sequence of its group's collectives, from 1. */
   readonly count: number;
   /**
-   * Index of the collective in each rank's list of collectives, by world rank. Contains the ranks that were found to
-   * participate.
+   * Index of the collective in the list of collectives of each participating rank, by world rank. Filled while the
+   * graphs of the ranks are matched.
    */
   readonly positions: Map<number, number>;
   readonly after: Set<MatchedCollective>;
@@ -159,7 +159,7 @@ const mismatchError = (
 
 /**
  * Matches the collectives of different ranks: the n-th collective of a group on one rank matches the n-th collective of
- * this group on every other rank. A `send-receive` is matched by its number among the transfers with the same
+ * this group on every other rank. A `send-receive` is matched by its index among the transfers with the same
  * description.
  */
 const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[] => {

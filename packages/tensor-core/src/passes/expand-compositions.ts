@@ -12,8 +12,8 @@ import { isCollective } from "./collective-order.ts";
 const isArgument = (node: Node): boolean => roleOf(node) === "argument";
 
 /**
- * Origin for inserted nodes: the origin of the operator node whose composition is inserted. For nodes of the original
- * graph, only an empty scope.
+ * Origin of the operator node that is replaced by the inserted nodes of its composition. For nodes outside of
+ * compositions: an empty scope, and no other fields.
  */
 type EnclosingOrigin = Pick<Origin, "scope"> & Partial<Origin>;
 

@@ -28,8 +28,8 @@ export interface LayerUse {
   /** Cotangent of `output`, which does not depend on the bias. */
   readonly outputGradient: ValueRef;
   /**
-   * Reference to the bias, a differentiated leaf: added to each row of `output`, or the shift of a norm. Absent: the
-   * layer has no bias.
+   * Reference to the bias, a differentiated leaf. In a norm, the bias is the shift; in other layers, the bias is added
+   * to each row of `output`. Absent: the layer has no bias.
    */
   readonly bias?: ValueRef;
 }
@@ -57,7 +57,7 @@ interface WeightView {
   readonly ref: ValueRef;
   readonly path: readonly number[];
   readonly isBroadcast: boolean;
-  /** Number of leading dimensions that the leaf and the view have in common. */
+  /** Number of leading dimensions that are unchanged between the leaf and this value. */
   readonly leadingDims: number;
 }
 
@@ -140,7 +140,10 @@ export const layersOf = ({
   );
 
   const leafOf = (ref: ValueRef): number | undefined => views.get(valueKey(ref))?.leaf;
-  /** Returns the leaf that is added to each row of a value, and the id of the node that adds it. */
+  /**
+   * Finds the bias of a layer: returns the leaf that is added to each row of `output`, and the id of the node that adds
+   * the leaf. Undefined if no leaf is added.
+   */
   const addedBias = (output: ValueRef): { readonly leaf: number; readonly by: number } | undefined => {
     for (const [node, operand] of readers.get(valueKey(output)) ?? []) {
       const { adds, rearranges } = operators[node.op] ?? {};

@@ -74,7 +74,10 @@ export const copyCast = (
 export interface MixedPrecisionOptions {
   /** Dtype of operands and results of products. Default: "f16". */
   readonly dtype?: HalfDType;
-  /** Returns whether nodes of an origin stay f32, such as the gradient exchange or the optimizer. Default: no nodes. */
+  /**
+   * Returns whether nodes with the given origin stay f32, such as nodes of the gradient exchange or of the optimizer.
+   * Default: no node stays f32.
+   */
   readonly keeps?: (origin: Origin) => boolean;
 }
 

@@ -38,7 +38,7 @@ const row = (
   gradient: readonly number[] = inputs.flatMap(({ dtype }, i) => (dtype === "f32" ? [i] : [])),
 ): ConformanceCase => ({ op, name, fn, inputs, ...(gradient.length > 0 && { gradient }) });
 
-/** Returns values at least 0.1 apart, so that the steps of central differences do not change their order. */
+/** Returns values at least 0.1 apart, so that the perturbations of central differences do not change their order. */
 const distinct = (shape: Shape, seed: number): NdArray => {
   const order = uniformArray(shape, 0, 1, seed).toNumbers();
   const ranks = order.map((value) => order.filter((other) => other < value).length);

@@ -40,8 +40,8 @@ const definite = (batch: Shape, size: number, diagonal = 1, seed = 1): NdArray =
 };
 
 /**
- * Returns matrices for triangular solves. Diagonal entries are in ±[1, 2) and all other entries are small, so that
- * solutions have a magnitude of about 1. The unused triangle is filled, too.
+ * Returns square matrices for tests of triangular solves. Diagonal entries are in ±[1, 2) and all other entries are
+ * small, so that solutions have a magnitude of about 1. The triangle that the solve must not read is filled, too.
  */
 const triangle = (batch: Shape, size: number): NdArray => {
   const random = seeded(5);
@@ -197,8 +197,8 @@ const filled = (size: number, entry: (i: number, j: number) => number): NdArray 
   );
 
 /**
- * Symmetric matrices whose eigenvectors are not compared individually. `norm` is about the largest magnitude of an
- * eigenvalue, and at least 1; it scales the tolerance.
+ * Test cases of `eigh`: symmetric matrices whose eigenvectors are not compared individually. `norm` is about the
+ * largest magnitude of an eigenvalue, and at least 1. The tolerance is proportional to `norm`.
  */
 const hardSymmetric: readonly (readonly [name: string, a: NdArray, norm: number])[] = [
   ["odd size", symmetricArray([], 7), 5],

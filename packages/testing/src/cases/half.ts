@@ -8,7 +8,7 @@ const toHalf = (array: NdArray, dtype: HalfDType): NdArray => NdArray.from(array
 
 /**
  * Returns the conformance cases of products, with their operands converted to a 16-bit dtype. Sums are accumulated in
- * f32 and rounded once. The tolerance of a row is increased by the maximum rounding difference: twice the unit
+ * f32 and rounded once. The tolerance of a case is increased by the maximum rounding difference: twice the unit
  * roundoff, which is 2⁻¹¹ for f16 and 2⁻⁸ for bf16. Gradients are not checked, because their rules are the same as in
  * f32, and central differences of 16-bit values are too coarse.
  */

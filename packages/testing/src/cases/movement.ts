@@ -15,8 +15,8 @@ import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray } from "../seeded.ts";
 
 /**
- * Returns one row per dtype for a function of one tensor. Moving data preserves every bit, so the results must be
- * equal.
+ * Returns one conformance case per dtype for a function of one tensor that moves data. Moving data preserves every bit,
+ * so results must be equal to the reference.
  */
 const perDtype = (
   op: string,
@@ -191,7 +191,10 @@ const concats: readonly (readonly [name: string, shapes: readonly Shape[], dim: 
   ["vectors", [[1], [5], [2]], 0],
 ];
 
-/** Returns the concatenated columns of a matrix, as a vector that a kernel computes. */
+/**
+ * Concatenates the columns of a matrix to a vector. The transposition needs a kernel, so the vector is not a view of
+ * the matrix.
+ */
 const columns = (x: Tensor): Tensor => reshape(transpose(x), [-1]);
 
 const reshapes: readonly (readonly [name: string, from: Shape, to: Shape])[] = [

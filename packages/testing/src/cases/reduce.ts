@@ -226,8 +226,8 @@ const scans = (["f32", "i32", "u32"] as const).flatMap((dtype) =>
 );
 
 /**
- * Top-k cases: name, shape and k. The long rows cover the limits between the algorithms: list, histogram, and thinning
- * by a sample.
+ * Top-k cases: name, shape and k. The cases with long rows cover each algorithm that a kernel chooses by row length and
+ * k: a list, a histogram, and a preselection by a sample of the row.
  */
 const selections: readonly (readonly [name: string, shape: Shape, k: number])[] = [
   ["one of one", [1], 1],
@@ -379,7 +379,7 @@ const oneHotGradient: ConformanceCase = {
   gradient: [1],
 };
 
-/** Conformance cases of reductions, scans, positions and selections. */
+/** Conformance cases of reductions, cumulative sums, index searches such as argmax, and selections such as top-k. */
 export const reduceCases: readonly ConformanceCase[] = [
   ...reductionCases,
   ...accuracy,

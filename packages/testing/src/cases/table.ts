@@ -19,7 +19,7 @@ import { randomCases } from "./random.ts";
 import { reduceCases } from "./reduce.ts";
 import { wideCases } from "./wide.ts";
 
-/** All rows of the conformance table. Each operator family has one file of rows. */
+/** All conformance cases. Each operator family has one file of cases. */
 export const conformanceCases: readonly ConformanceCase[] = [
   ...attentionCases,
   ...bitsCases,

@@ -15,7 +15,7 @@ import { emit } from "@skein/tensor-core/backend";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
 
-/** Vocabulary size, which is not a multiple of any SIMD vector size. */
+/** Row length: a vocabulary size that is not a multiple of any SIMD vector size. */
 const width = 131_071;
 
 /**
@@ -44,7 +44,7 @@ const ones = constantExceptFirst(1, 1, [width]);
 const logits = twoRows(-1.2, 0);
 
 /**
- * Conformance rows for arrays with rows or columns as long as a vocabulary. The tolerance of sums is a few rounding
+ * Conformance cases of arrays with rows or columns as long as a vocabulary. The tolerance of sums is a few rounding
  * errors of the total. The error of a sequential f32 sum is 10 to 100 times larger.
  */
 export const wideCases: readonly ConformanceCase[] = [

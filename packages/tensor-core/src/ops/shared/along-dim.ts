@@ -1,13 +1,16 @@
 import { elementCount, type Shape } from "../../shape.ts";
 
-/** Line of elements along a dimension: `size` elements with the flat indices `start`, `start + stride`, …. */
+/**
+ * One-dimensional slice of a tensor along a dimension: `size` elements with the flat indices `start`, `start + stride`
+ * and so on.
+ */
 export interface Line {
   readonly start: number;
   readonly stride: number;
   readonly size: number;
 }
 
-/** Returns all lines of `shape` along `dim`, in row-major order of the other dimensions. */
+/** Returns all one-dimensional slices of `shape` along `dim`, in row-major order of the other dimensions. */
 export const linesAlong = (shape: Shape, dim: number): Line[] => {
   const size = shape[dim]!;
   const inner = elementCount(shape.slice(dim + 1));

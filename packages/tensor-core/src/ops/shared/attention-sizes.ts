@@ -5,7 +5,7 @@ import { formatShape, formatSpec, sameShape, type TensorSpec } from "../../shape
 
 export type AttentionParams = { causal: boolean; scale: number };
 
-/** Sizes of an attention node. */
+/** Dimensions of an attention operator: batch size, head counts, sequence lengths and head width. */
 export interface AttentionSizes {
   readonly batch: number;
   /** Number of query heads per batch entry. */
@@ -87,8 +87,8 @@ export const visibleKeys = (query: number, { keys, start }: AttentionSpan, causa
   causal ? clamp(query + 1 + start, 0, keys) : keys;
 
 /**
- * Returns the number of query-key pairs that are multiplied, ignoring limits. If causal, each query attends to one more
- * key than the previous query.
+ * Returns the number of query-key pairs whose scores are computed, over all heads. Limits from key lengths and query
+ * starts are ignored. If causal, each query attends to one more key than the previous query.
  */
 export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: AttentionParams): number => {
   const { heads, queries, keys } = attentionSizes(inputs);

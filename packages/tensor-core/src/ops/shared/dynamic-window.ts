@@ -5,7 +5,8 @@ import { formatShape, formatSpec, rowMajorStrides, type Shape, type TensorSpec }
 // Windows of fixed size whose start indices are known only at run time.
 
 /**
- * Checks a window. @throws ShapeError unless `starts` is i32 [rank of x], and a window of size `sizes` fits into `x`.
+ * Checks the operands of a dynamic slice. @throws ShapeError unless `starts` is i32 [rank of x], and a slice of size
+ * `sizes` fits into `x`.
  */
 export const needWindow = (op: string, x: TensorSpec, starts: TensorSpec, sizes: Shape): void => {
   const rank = x.shape.length;
@@ -21,7 +22,10 @@ export const needWindow = (op: string, x: TensorSpec, starts: TensorSpec, sizes:
     );
 };
 
-/** Computes the offset of the window's first element, with starts clamped so that the window is inside `shape`. */
+/**
+ * Computes the offset, in elements, of the first element of a dynamic slice. Starts are clamped so that the slice is
+ * inside `shape`.
+ */
 export const windowOffset = (shape: Shape, sizes: Shape, starts: ArrayLike<number>): number =>
   rowMajorStrides(shape).reduce(
     (offset, stride, dim) => offset + stride * Math.max(0, Math.min(starts[dim]!, shape[dim]! - sizes[dim]!)),

@@ -99,7 +99,7 @@ export const composedElementwise = <P extends Params = Params>({
   composition: (inputs, params) => [composition(inputs, params as P)],
 });
 
-/** Creates the formula of a binary operator with an infix sign, for printed programs. */
+/** Returns a function that formats a binary operator in infix notation, for printed programs. */
 export const infix =
   (sign: string) =>
   ([a, b]: readonly string[]): string =>

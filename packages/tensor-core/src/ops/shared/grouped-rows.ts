@@ -21,7 +21,7 @@ export const groupRanges = (counts: ArrayLike<number>, rows: number): GroupRange
 };
 
 /**
- * Checks the operands of a grouped product. @throws ShapeError unless `x` is an f32 matrix and `counts` is i32
+ * Checks the operands of a grouped matrix product. @throws ShapeError unless `x` is an f32 matrix and `counts` is i32
  * [groups].
  */
 export const needGroups = (op: string, x: TensorSpec, counts: TensorSpec, groups: number): void => {

@@ -3,8 +3,8 @@ import { ShapeError } from "../../errors.ts";
 import { elementCount, formatSpec, type Shape, type TensorSpec } from "../../shape.ts";
 
 /**
- * Sizes for indexing along a dimension: `outer` blocks of `size` rows of `inner` elements; `count` rows are selected
- * per block.
+ * Sizes for selecting rows along one dimension of a tensor. The tensor has `outer` blocks of `size` rows, with `inner`
+ * elements per row; `count` rows of each block are selected.
  */
 export interface IndexedSizes {
   readonly outer: number;

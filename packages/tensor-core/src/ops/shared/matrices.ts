@@ -1,7 +1,7 @@
 import { ShapeError } from "../../errors.ts";
 import { elementCount, formatSpec, type TensorSpec } from "../../shape.ts";
 
-/** Returns the number of square matrices in a tensor, and their size. */
+/** Returns the number of square matrices in a tensor, and the number of rows of each matrix. */
 export const squaresOf = (spec: TensorSpec): { batch: number; size: number } => ({
   batch: elementCount(spec.shape.slice(0, -2)),
   size: spec.shape.at(-1)!,

@@ -4,7 +4,7 @@ import { sameShape } from "../../shape.ts";
 
 // Rewrite rules shared by operators that move elements without arithmetic. All rules are exact.
 
-/** Returns a node parameter that is known to be a list of numbers. */
+/** Narrows the type of a node parameter that is known to be a list of numbers. */
 export const listOf = (value: ParamValue | undefined): readonly number[] => value as readonly number[];
 
 export const passThrough: RewriteRule = ({ inputs }) => inputs[0]!;

@@ -47,7 +47,10 @@ const reduceOfOnes: RewriteRule<ReductionParams> = ({ inputs, specs }, { spec, e
     : undefined;
 };
 
-/** Fold of an f32 reduction over the last dimensions, which can be fused into the kernel of its operand. */
+/**
+ * Fold for f32 reductions over the trailing dimensions. Such a reduction can be fused into the kernel that computes its
+ * operand.
+ */
 export const trailingFold: Fold<ReductionParams> = {
   dtype: "f32",
   from: ({ dims }, numDims) => (dims.length === numDims - dims[0]! ? dims[0] : undefined),

@@ -34,7 +34,10 @@ export const readStrided = (data: Float64Array, shape: Shape, strides: readonly 
   return result;
 };
 
-/** Computes the cost of moving data without arithmetic: each written byte is read once. */
+/**
+ * Computes the cost of an operator that moves data without arithmetic: each byte of the results is read and written
+ * once.
+ */
 export const moveCost = (_inputs: readonly TensorSpec[], outputs: readonly TensorSpec[]): Cost => {
   const bytes = outputs.reduce((sum, output) => sum + byteLength(output), 0);
   return { flops: 0, bytesRead: bytes, bytesWritten: bytes };

@@ -33,7 +33,7 @@ export class ContractedGraph {
     return this.contents[vertex]!;
   }
 
-  /** Yields the other vertices that depend on `vertex`, possibly with repetitions. */
+  /** Yields all vertices except `vertex` itself that depend on `vertex` after merges. A vertex may be repeated. */
   *after(vertex: number): Iterable<number> {
     for (const member of this.contents[vertex]!) {
       for (const next of this.successors[member]!) {

@@ -30,7 +30,7 @@ export interface FusionOptions {
 /** Fused node under construction. */
 interface Group {
   readonly extents: Extents;
-  /** Maximum number of collectives on a path from the graph's inputs to the group. */
+  /** Maximum number of collectives on a path from a graph input to a node of this group. */
   readonly depth: number;
 }
 
@@ -41,7 +41,10 @@ const isExchange = (node: Node): boolean => roleOf(node) === "done" || (isCollec
 
 const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
 
-/** For each value that several nodes read as a whole, returns the ids of its readers, ascending. */
+/**
+ * Returns the readers of each value that several nodes read completely and without broadcasting: one list of node ids
+ * per value, ascending. Values with a single reader are omitted.
+ */
 const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: readonly boolean[]): number[][] => {
   const readers = new Map<string, number[]>();
   for (const node of graph.nodes) {

@@ -123,7 +123,7 @@ const commonScope = (scopes: readonly string[]): string => {
 };
 
 /**
- * Appends a `fused` node that computes `members` (ids of elementwise nodes and folds of `graph`, ascending), and map
+ * Appends a `fused` node that computes `members` (ids of elementwise nodes and folds of `graph`, ascending), and maps
  * the values in `results` to its outputs.
  *
  * @param loads Loads of each node of `graph`; only the loads of members are read.

@@ -37,7 +37,7 @@ const exactUpTo = 12;
 /** Maximum number of search passes over all nodes. The search ends earlier if a pass does not improve the choice. */
 const maxPasses = 3;
 
-/** Converts a set of node ids to the argument of `StepWalk.run`. */
+/** Converts node ids to the mask that `StepWalk.run` expects. */
 const maskOf = ({ nodes }: StepShape, ids: Iterable<number>): Uint8Array => {
   const mask = new Uint8Array(nodes.length);
   for (const id of ids) mask[id] = 1;

@@ -37,8 +37,8 @@ const isView = (graph: Graph, node: Node): boolean =>
   findOperator(graph, node.op)?.viewOffset?.(kernelNodeOf(graph, node)) !== undefined;
 
 /**
- * Describes a graph for `chooseRepeated`, without views and constants. `ids`: for each node of `step`, the node id in
- * the graph.
+ * Converts a graph to the input of `chooseRepeated`. Views and constants are omitted. `ids`: id in the graph of each
+ * node of `step`.
  */
 const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readonly number[] } => {
   const numbers = new Map<string, number>();

@@ -4,8 +4,9 @@ import { roleOf } from "../../ops/role.ts";
 import { isCollective } from "../collective-order.ts";
 
 /**
- * Returns a value for which a barrier can wait: the result of a backward node, or, if the node is itself a barrier, the
- * cotangent for which that barrier waits (its last value).
+ * Returns a cotangent for which a barrier can wait. For a node that is itself a barrier: its last value, which is the
+ * cotangent for which that barrier waits. For other nodes that compute: their first result. Undefined for collectives
+ * and constants, for example.
  */
 const cotangentOf = (node: Node): ValueRef | undefined => {
   if (roleOf(node) === "barrier") return { node: node.id, output: node.specs.length - 1 };

@@ -39,7 +39,7 @@ export const recomputeRegions = (graph: Graph): Graph => {
   return current;
 };
 
-/** Removes the region marks from all nodes, after the regions were processed. */
+/** Clears the `checkpoint` region of all nodes, after the regions were processed. */
 export const withoutRegions = (graph: Graph): Graph => ({
   ...graph,
   nodes: graph.nodes.map((node) => ({ ...node, region: "" })),

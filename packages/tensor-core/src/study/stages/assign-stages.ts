@@ -63,7 +63,7 @@ const freeNodes = (graph: Graph, numParams: number, isCut: (ref: ValueRef) => bo
 
 /**
  * Assigns a stage to each node of the forward pass: the first stage whose cut or loss depends on the node. A node on
- * which only further results or the backward pass depend is assigned to the stage of its operands.
+ * which only auxiliary results or the backward pass depend is assigned to the stage of its operands.
  *
  * @throws ArgumentError if a value is read across a cut, or if cuts are out of order. The message names the value or
  * the cuts.

@@ -73,9 +73,9 @@ const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
  *
  * Each node belongs to the first stage that needs the node. Nodes that depend on parameters alone, or on further
  * arguments alone (casts, masks, keys, constants), are computed in each stage that reads these nodes. Each stage
- * receives the parameters and arguments that it reads. A further result is computed in the stage that has its operands.
- * Passes are applied to the step before it is cut. Then `checkpoint` regions are expanded, so recomputed nodes are part
- * of the backward graphs. A region must not span a cut.
+ * receives the parameters and arguments that it reads. An auxiliary result is computed in the stage that has its
+ * operands. Passes are applied to the step before it is cut. Then `checkpoint` regions are expanded, so recomputed
+ * nodes are part of the backward graphs. A region must not span a cut.
  *
  * A backward graph receives each forward value once, and does not receive values that are rearrangements of other
  * values. `Stage.kept` lists the received values.

@@ -13,8 +13,8 @@ export interface Reads {
   /** Whether a node belongs to the stage's forward pass. */
   readonly isForward: (node: Node) => boolean;
   /**
-   * Called with each value that is neither available nor computed by the forward pass. The node of the value would then
-   * run in the backward pass. Throws if the node must not run in the backward pass.
+   * Called with each value that is not kept, so that its node runs in the backward pass. Throws if the node must not
+   * run in the backward pass.
    */
   readonly visit: (ref: ValueRef) => void;
 }
@@ -22,13 +22,19 @@ export interface Reads {
 /** Forward values that are kept for the backward pass. */
 export interface Kept {
   readonly values: readonly KeptValue[];
-  /** For each kept value, all references in the graph to equal values. */
+  /**
+   * For each entry of `values`, the references in the graph that the kept value replaces. A reference is to the value
+   * itself, or to the result of a node that returns the value unchanged, such as a barrier.
+   */
   readonly names: readonly (readonly ValueRef[])[];
   /** Values that the forward pass returns only for the backward pass. */
   readonly saved: readonly ValueRef[];
 }
 
-/** Returns the original of a value: follows barriers and nodes that return their operand unchanged. */
+/**
+ * Traces a value back through barriers and nodes that return their operand unchanged. Returns the value that they pass
+ * on.
+ */
 export const sourceOf = (graph: Graph, ref: ValueRef, reads: Reads): ValueRef => {
   for (let current = ref; ; ) {
     const node = graph.nodes[current.node]!;
@@ -56,7 +62,7 @@ export const keptValues = (
   given: ReadonlySet<string>,
   reads: Reads,
 ): Kept => {
-  /** Keys of the needed values found so far. Only the forward pass computes these values. */
+  /** Keys of the forward values to save that the latest `walk` found. Only the forward pass computes these values. */
   let needed = new Set<string>();
   const isRecomputed = (ref: ValueRef): boolean => {
     const node = graph.nodes[ref.node]!;

@@ -15,7 +15,7 @@ export interface StageInputs {
 /** Results of a stage's forward pass, and the values that its backward pass needs. */
 export interface StageForward {
   readonly outgoing: readonly Tensor[];
-  /** Further results of the stage: the result leaves with the indices `stage.aux`. */
+  /** Auxiliary results of the stage: the result leaves with the indices `stage.aux`. */
   readonly aux: readonly Tensor[];
   readonly kept: readonly Tensor[];
 }

@@ -33,7 +33,7 @@ export interface Stage {
   readonly incoming: readonly CutValue[];
   /** Values passed to the next stage; in the last stage, the loss. */
   readonly outgoing: readonly CutValue[];
-  /** Indices of the leaves of further results that the stage computes. */
+  /** Indices of the leaves of auxiliary results that the stage computes. */
   readonly aux: readonly number[];
   /**
    * Graph of the forward pass. Inputs: params, args, incoming. Outputs: outgoing, aux, then the values saved for the
