@@ -90,16 +90,16 @@ const aggregators: { readonly [name: string]: Aggregator } = {
 const block = normalArray([1_000_000], 7).data as Float32Array;
 const host = Float32Array.from({ length: count }, (_, i) => block[i % block.length]! * (1 + i * 1e-9));
 
-/** Backend for the calls, with functions to time them. */
+/** A backend to benchmark, with functions that measure calls on the backend. */
 interface Bench {
   readonly name: string;
   readonly backend: Backend;
   /**
-   * Measures the milliseconds from a call until its results are available. Compilation and binding in the first call
-   * are excluded.
+   * Measures the time in milliseconds from a call until its results are available. Compilation and binding in the first
+   * call are excluded.
    */
   readonly measureCall: (call: () => Promise<unknown>) => Promise<Measurement>;
-  /** Measures the milliseconds to copy the gradient. */
+  /** Measures the time in milliseconds to copy the gradient, for comparison with the compressors. */
   readonly measureCopy: () => Promise<Measurement>;
   close(): void;
 }
@@ -122,8 +122,8 @@ const openCpu = async (): Promise<Bench> => ({
 });
 
 /**
- * Limits for the trials of a measurement on a device: minimum and maximum number, and milliseconds in total. A device
- * has caches to warm up, but no JIT compiler. A software device takes seconds per call.
+ * Limits of the trials per measurement on a device: minimum and maximum trial count, and total time in milliseconds. A
+ * device has caches to warm up, but no JIT compiler. A software device takes seconds per call.
  */
 const deviceTrials = { least: 3, most: 21, milliseconds: 5000 };
 
@@ -200,7 +200,7 @@ const time = async (name: string, call: () => Promise<unknown>): Promise<void> =
 
 const isCompressor = (aggregator: Aggregator): aggregator is Compressor => "encode" in aggregator;
 
-/** Checks that the mean over a single rank equals what the rank sent. */
+/** Checks that the mean over a single rank equals the gradient part that the rank sent. */
 const checkMean = async (name: string, aggregator: Aggregator, state: unknown): Promise<void> => {
   const aggregate = jit(
     (g: Tensor, own: unknown, k: Tensor, r: Tensor, s: Tensor) => {
@@ -260,7 +260,9 @@ const timeCodec = async (name: string, compressor: Compressor, state: unknown): 
   free(encoded);
 };
 
-/** Reports an error as a result, for a device with too little memory or too small bindings. */
+/**
+ * Runs a benchmark, and prints the error instead of a result if the device has too little memory or too small bindings.
+ */
 const orRefusal = async (name: string, work: () => Promise<void>): Promise<void> => {
   try {
     await work();

@@ -26,7 +26,7 @@ export interface AgoqOptions {
   readonly blockSize?: number;
 }
 
-/** Sum of this rank's shard over all ranks: codes u8 `[rows, size]` and scales f32 `[rows, 1]`. */
+/** Sum of this rank's shard over all ranks, quantized: codes u8 `[rows, size]` and scales f32 `[rows, 1]`. */
 interface PendingShard {
   readonly codes: Tensor;
   readonly scales: Tensor;

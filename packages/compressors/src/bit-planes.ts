@@ -67,7 +67,7 @@ const addTwo = (a: BitPlanes, b: BitPlanes): BitPlanes => {
 
 /**
  * Adds packed integers element by element, without unpacking them. `most` is the maximum value of a sum. Planes above
- * its highest bit are 0 and are left out.
+ * the highest bit of `most` are 0 and are omitted.
  */
 export const addPlanes = (terms: readonly BitPlanes[], most: number): BitPlanes =>
   terms.reduce((sum, term) => addTwo(sum, term).slice(0, planesFor(most)));

@@ -16,7 +16,7 @@ export const blockShape = (count: number, blockSize: number): readonly [rows: nu
   return [rows, rows === 0 ? 1 : Math.ceil(count / rows)];
 };
 
-/** A range of blocks that are processed together. */
+/** A range of consecutive blocks that are processed as one tensor, `[rows, size]`. */
 export interface BlockPart {
   readonly rows: number;
   readonly size: number;
@@ -61,7 +61,10 @@ export const fromBlocks = (parts: readonly Tensor[], count: number): Tensor => {
   );
 };
 
-/** Splits a tensor with one row per block, `[rows, ...]`, into the rows of each part. */
+/**
+ * Splits a tensor with one row per block, `[rows, ...]`, along the first dimension: one tensor per part of
+ * `blockParts`.
+ */
 export const splitBlocks = (perBlock: Tensor, count: number, blockSize: number): Tensor[] =>
   split(
     perBlock,

@@ -19,7 +19,7 @@ import { type Compressor, defineCompressor } from "./compressor.ts";
 /** Payload of `Outer` in which the payload `Inner` replaces `values`. */
 export type ChainPayload<Outer, Inner> = Omit<Outer, "values"> & { readonly values: Inner };
 
-/** States of two chained compressors. */
+/** States of the outer and the inner compressor of a chain. */
 export interface ChainState<Outer, Inner> {
   readonly outer: Outer;
   readonly inner: Inner;

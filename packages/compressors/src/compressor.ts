@@ -60,8 +60,8 @@ export interface Codec<State = unknown, Payload = unknown> {
    */
   decode(payload: Payload, gradient: TensorSpec, context?: EncodeContext): Tensor;
   /**
-   * Returns the sum of the gradients in `numRanks` payloads, whose leaves are concatenated along dimension 0. Define it
-   * only if it is faster than the default, which decodes payload by payload.
+   * Returns the sum of the gradients in `numRanks` payloads, whose leaves are concatenated along dimension 0. Define
+   * this function only if it is faster than the default, which decodes payload by payload.
    */
   decodeSum?(payloads: Payload, numRanks: number, gradient: TensorSpec, context?: EncodeContext): Tensor;
   /**
@@ -74,7 +74,10 @@ export interface Codec<State = unknown, Payload = unknown> {
   payloadBytes(gradient: TensorSpec): number;
 }
 
-/** A codec together with the aggregation of its payloads. */
+/**
+ * A codec that is also an aggregator: it sends the payloads of all ranks and computes the mean of the decoded
+ * gradients.
+ */
 export interface Compressor<State = unknown, Payload = unknown> extends Codec<State, Payload>, Aggregator<State> {
   init(gradient: TensorSpec): State;
   contraction?(gradient: TensorSpec): number | undefined;

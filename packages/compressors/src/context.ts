@@ -17,6 +17,6 @@ export interface EncodeContext {
 export interface AggregateContext extends EncodeContext {
   /** Mesh axis over whose ranks the mean is computed. */
   readonly axis: string;
-  /** Options to pass to every collective. */
+  /** Options of each collective that the aggregator runs. */
   readonly collective?: CollectiveOptions;
 }

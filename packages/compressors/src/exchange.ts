@@ -188,8 +188,8 @@ export const exchange = <P, State>(
 };
 
 /**
- * First half of `exchange`, to run as soon as gradients are ready; with DeAR, a reduce-scatter. A compressor without
- * halves does all its work in this function.
+ * First half of `exchange`, to run as soon as gradients are ready. For a dense all-reduce, this half is a
+ * reduce-scatter (DeAR). A compressor without halves does all work in the first half.
  *
  * @returns the input of `finishExchange`, per bucket, to pass to the next step; and the new residuals.
  * @example

@@ -35,7 +35,7 @@ export interface HierarchicalTopKOptions {
 /** Returns the length of a shard. The last shards are padded with zeros. */
 const shardLength = (n: number, ranksPerHost: number): number => Math.ceil(n / ranksPerHost);
 
-/** Returns a vector of zeros, `[h · s]`, in which `shard` replaces this rank's range. */
+/** Returns a vector of zeros, `[h · s]` for h shards of s entries, in which `shard` replaces this rank's range. */
 const embedShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor => {
   const isOwn = equal(iota([ranksPerHost, 1], "i32", { dim: 0 }), axisIndex(axis));
   return reshape(where(isOwn, reshape(shard, [1, shard.shape[0]!]), 0), [ranksPerHost * shard.shape[0]!]);

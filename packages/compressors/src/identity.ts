@@ -23,7 +23,7 @@ export interface IdentityOptions {
 }
 
 export interface DensePayload {
-  /** Consecutive chunks of the gradient, f32. */
+  /** Consecutive chunks of the gradient, each sent by a separate collective, f32. */
   readonly chunks: readonly Tensor[];
 }
 

@@ -40,7 +40,7 @@ export interface LowRankMatrix {
   readonly rank: number;
 }
 
-/** Compressed and uncompressed tensors of a bucket, with the numbers of elements to send. */
+/** Compressed and uncompressed tensors of a bucket, with the element counts to send. */
 export interface LowRankPlan {
   readonly matrices: readonly LowRankMatrix[];
   /** Indices of tensors that are sent unchanged. */

@@ -3,8 +3,8 @@ import { absolute, slice, type Tensor } from "@skein/tensor-core";
 /** Maximum length of vectors that are read completely instead of sampled. */
 const maxUnsampledLength = 2 ** 18;
 /**
- * Minimum number of sampled entries. For 25 million entries, reading the cache lines of such a sample takes a tenth of
- * the time for all entries.
+ * Minimum number of sampled entries. For 25 million entries, reading the cache lines of a sample of this size takes a
+ * tenth of the time to read all entries.
  */
 const minSample = 2 ** 17;
 /**
@@ -19,7 +19,7 @@ const minSearched = 64;
  */
 const minStride = 13;
 
-/** A sample of `count` entries: every `stride`-th entry of a vector. */
+/** Stride and entry count of a sample: every `stride`-th entry of a vector, `count` entries. */
 export interface SampleSize {
   readonly stride: number;
   readonly count: number;

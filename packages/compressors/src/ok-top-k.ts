@@ -46,9 +46,10 @@ export interface OkTopKOptions {
 const modulo = (x: Tensor, divisor: number): Tensor => subtract(x, multiply(divide(x, divisor), divisor));
 
 /**
- * Returns the rotation of a block's owners, in ranks. The vector is split into blocks of P consecutive entries, and
- * each rank owns one entry per block: offset p belongs to rank (p + rotation) mod P. The rotation is a hash of the
- * block index (multiplicative: Knuth, vol. 3, §6.4), so that a column of large entries is not owned by a single rank.
+ * Returns the offset, in ranks, by which the owners of a block's entries are rotated. The vector is split into blocks
+ * of P consecutive entries, and each rank owns one entry per block: offset p belongs to rank (p + rotation) mod P. The
+ * rotation is a hash of the block index (multiplicative: Knuth, vol. 3, §6.4), so that a column of large entries is not
+ * owned by a single rank.
  */
 const rotationOf = (block: Tensor, numRanks: number): Tensor => {
   const hash = shiftRight(multiply(bitcast(block, "u32"), 2654435761), 16);

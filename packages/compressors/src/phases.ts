@@ -4,7 +4,7 @@ import type { Aggregator } from "./aggregator.ts";
 import type { Bucket } from "./bucket.ts";
 import { identityCompressor } from "./identity.ts";
 
-/** An aggregator, and the first step that uses it. */
+/** An aggregator, and the step from which the aggregator is used. */
 export interface AggregatorPhase<State = unknown> {
   readonly fromStep: number;
   readonly aggregator: Aggregator<State>;
@@ -87,7 +87,10 @@ export const densityPhases = <State>(
 ): readonly AggregatorPhase<State>[] =>
   definePhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
 
-/** Returns a dense all-reduce that passes on the state of another aggregator unchanged. */
+/**
+ * Returns an aggregator that computes the mean by dense all-reduce, and keeps the state of another aggregator
+ * unchanged.
+ */
 const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Aggregator<State> => {
   const dense = identityCompressor();
   const halves = dense.halves!;

@@ -29,9 +29,9 @@ import { relativeNorm } from "./relative-norm.ts";
 import { cutWords, joinWords } from "./word-message.ts";
 
 export interface QsgdOptions {
-  /** s: number of levels above zero, 1 to 127. Default: 127. */
+  /** Number of quantization levels above zero (s), 1 to 127. Default: 127. */
   readonly levels?: number;
-  /** d: maximum number of entries that share a norm. Default: 128. */
+  /** Maximum number of entries that share a norm (d). Default: 128. */
   readonly bucketSize?: number;
 }
 

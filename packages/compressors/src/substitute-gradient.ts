@@ -3,7 +3,7 @@ import type { Aggregator } from "./aggregator.ts";
 import type { Bucket } from "./bucket.ts";
 import type { AggregateContext } from "./context.ts";
 
-/** A transformation with a state that replaces a rank's gradient before aggregation. */
+/** A stateful transformation that replaces a rank's gradient before aggregation. */
 export interface Substitution<Own> {
   /** Suffix of the aggregator's name. */
   readonly suffix: string;

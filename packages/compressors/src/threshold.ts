@@ -14,7 +14,7 @@ export interface ThresholdCompressorOptions {
   readonly capacity: number;
 }
 
-/** Returns a magnitude that `room` entries or slightly fewer reach. Very rarely, more than `room` entries reach it. */
+/** Returns a magnitude threshold that about `room` entries reach: usually slightly fewer, very rarely more. */
 const boundForRoom = (flat: Tensor, room: number): Tensor => {
   const n = flat.shape[0]!;
   const size = sampleSizeOf(n, room);

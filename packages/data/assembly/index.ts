@@ -5,7 +5,7 @@
 const precisionBits: i32 = 22;
 const half: i32 = 1 << (precisionBits - 1);
 
-/** Loads a pixel of three bytes as i32 lanes. */
+/** Loads a pixel of three bytes into the i32 lanes of a vector. */
 // @ts-ignore: decorator
 @inline
 function pixelAt(place: usize): v128 {

@@ -11,9 +11,9 @@ export interface Augmentation {
   readonly cropPadding: number;
   /** Whether images are mirrored left to right with probability 1/2. */
   readonly flip: boolean;
-  /** Range of the random regions that are cropped and resized. Absent: no resized crop. */
+  /** Ranges of area and aspect ratio of the random regions that are cropped and resized. Absent: no resized crop. */
   readonly resizedCrop?: ResizedCrop | undefined;
-  /** Range of random color changes. Absent: no color changes. */
+  /** Strengths of the random color changes. Absent: no color changes. */
   readonly jitter?: ColourJitter | undefined;
 }
 

@@ -115,7 +115,8 @@ const pickPixels = ({ bytes, columns }: Pixels, down: Int32Array, across: Int32A
 };
 
 /**
- * Functions of assembly/index.ts. All arguments are byte addresses, except numbers of rows, columns, lines and taps.
+ * Functions exported by assembly/index.ts. All arguments are byte addresses, except counts of rows, columns, lines and
+ * taps.
  */
 interface Exports {
   acrossColumns(

@@ -13,7 +13,7 @@ export type Dim = number | Affine;
 export const probes = [2, 3, 5] as const;
 
 /**
- * Returns the affine function of the batch size that has these values at the three batch sizes `probes`. Returns
+ * Returns the affine function of the batch size that has the given values at the three batch sizes `probes`. Returns
  * undefined if no such function exists.
  */
 export const affineOf = (values: readonly number[]): Dim | undefined => {

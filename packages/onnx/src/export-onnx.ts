@@ -142,7 +142,7 @@ const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
  * With `batch: "dynamic"` the function is traced at three batch sizes, and every number that differs must be an affine
  * function of the batch size.
  *
- * Operators without an emitter are exported as their composition, also users' operators.
+ * Operators without an emitter, including user-defined operators, are exported as their composition.
  *
  * @throws OnnxError for operators without an ONNX equivalent (collectives, random numbers, mixtures of experts), for
  * weights beyond the range of f16, and for models above 2 GiB, which need `exportOnnxFiles`.

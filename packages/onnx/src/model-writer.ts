@@ -95,8 +95,8 @@ export class ModelWriter {
   }
 
   /**
-   * Returns the name of an i64 vector with these sizes: a constant, or a value that the model computes from the actual
-   * batch size.
+   * Returns the name of an i64 vector with the given sizes: a constant, or a value that the model computes from the
+   * actual batch size.
    */
   sizes(dims: readonly Dim[]): string {
     if (dims.every(isKnown)) return this.known(dims);

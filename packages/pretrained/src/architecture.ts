@@ -30,7 +30,7 @@ export interface Head {
   readonly dropped: RegExp;
 }
 
-/** Model of a config.json, and the names of its tensors in files. */
+/** Model that a config.json describes, and the names of its tensors in files. */
 export interface Opened {
   readonly model: Model;
   readonly params: readonly NameRow[];

@@ -10,7 +10,7 @@ const isSide = (value: unknown): value is number => Number.isInteger(value) && (
  * Parses a size in any format used in image processor files: a number, two numbers, `{ height, width }`, or `{
  * shortest_edge }`.
  *
- * @param isSquare Whether a number is the length of both sides. If false, it is the length of the shorter side.
+ * @param isSquare Whether a single number sets the length of both sides. If false, the number sets the shorter side.
  * @param fault Throws the error. Receives the key and the rule.
  * @returns the length of the shorter side as a number, or the lengths of both sides.
  */

@@ -2,7 +2,7 @@ import type { ProcessorFields, Sides } from "./image-processor-sides.ts";
 
 /** Default values of a transformers image processor, for fields missing in its file. */
 export interface KnownProcessor {
-  /** Whether a number as `size` is the length of both sides. If false, it is the length of the shorter side. */
+  /** Whether a single number in `size` sets the length of both sides. If false, the number sets the shorter side. */
   readonly isSquare: boolean;
   readonly size: number | Sides;
   readonly crop?: Sides;
@@ -35,20 +35,23 @@ const processors: ReadonlyMap<string, KnownProcessor> = new Map<string, KnownPro
   ["Bit", clip],
 ]);
 
-/** Processor names in transformers, by `model_type`, for files that do not name a processor. */
+/** Image processor names in transformers, by `model_type`, for files that do not name a processor. */
 const defaultProcessors: ReadonlyMap<unknown, string> = new Map([
   ["vit", "ViT"],
   ["resnet", "ConvNext"],
 ]);
 
 /**
- * Returns the processor name in a class name of any version: `ViTFeatureExtractor`, or `ViTImageProcessor` with or
- * without a suffix for the implementation.
+ * Returns the image processor name in a class name of any version: `ViTFeatureExtractor`, or `ViTImageProcessor` with
+ * or without a suffix for the implementation.
  */
 const nameIn = (type: unknown): string | undefined =>
   typeof type === "string" ? /^(\w+?)(?:FeatureExtractor|ImageProcessor)(?:Fast|Pil)?$/.exec(type)?.[1] : undefined;
 
-/** Returns the known processor of a file. Undefined for other processors, whose defaults are unknown. */
+/**
+ * Returns the image processor type named in a preprocessing file, or the type for `modelType` if the file names no
+ * type, with the default values of its fields. Undefined if Skein does not know the defaults of this type.
+ */
 export const processorOf = (fields: ProcessorFields, modelType: unknown): KnownProcessor | undefined => {
   const type = fields["image_processor_type"] ?? fields["feature_extractor_type"];
   return processors.get(nameIn(type) ?? (type === undefined ? (defaultProcessors.get(modelType) ?? "") : ""));

@@ -17,7 +17,7 @@ export interface MatchedTensors {
   readonly initialised: ReadonlySet<string>;
 }
 
-/** Maximum number of tensors listed in a message for each type of fault. */
+/** Maximum number of tensors listed in a message for each type of mismatch. */
 const named = 4;
 
 const isWeight = (dtype: StoredDType): dtype is FloatDType => dtype === "f32" || dtype === "f16" || dtype === "bf16";

@@ -9,7 +9,7 @@ import { requireUnquantised } from "./quantised.ts";
 /**
  * Returns the model of a configuration, with the names of its parameters in files.
  *
- * @throws PretrainedError for an unsupported architecture or setting, and for quantized weights.
+ * @throws PretrainedError for an unsupported architecture or configuration field, and for quantized weights.
  * @example const { model } = openConfig(JSON.parse(text));
  */
 export const openConfig = (config: Config, options: OpenConfigOptions = {}): Opened => {

@@ -30,7 +30,7 @@ export const requireUnquantised = (config: Config): void => {
     );
 };
 
-/** Last name parts of tensors that quantizers write in addition to a weight, or in place of a weight. */
+/** Last name parts of tensors that quantizers write in addition to a weight, or instead of a weight. */
 const parts: ReadonlySet<string> = new Set(
   [
     "qweight qzeros g_idx", // gptq, awq

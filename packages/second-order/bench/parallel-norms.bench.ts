@@ -14,8 +14,8 @@ interface RankData {
 }
 
 /**
- * Times in milliseconds until the slowest rank ends, one per measured call. `whole`: each rank computes all norms.
- * `shared`: the ranks share the norms. The main thread reads only the times of rank 0.
+ * Times in milliseconds from the common start until the slowest rank ends, one per measured call. `whole`: each rank
+ * computes all norms. `shared`: the ranks share the norms. The main thread reads only the times of rank 0.
  */
 interface Answer {
   readonly whole: readonly number[];
@@ -52,7 +52,7 @@ const runRank = async ({ connection, module, lengths }: RankData): Promise<Answe
     const empty = new Uint8Array(connection.memory.buffer, 0, 0);
     world.wait(world.start({ kind: "barrier", dtype: "u8", input: empty, output: empty, awaited: true }));
   };
-  /** Measures the milliseconds from the common start until the slowest rank ends. */
+  /** Measures the time in milliseconds from the common start until the slowest rank ends. */
   const time = async (norms: typeof whole): Promise<number> => {
     barrier();
     const begin = performance.now();

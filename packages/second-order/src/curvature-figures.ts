@@ -1,7 +1,7 @@
 import { divide, full, greater, multiply, subtract, type Tensor, where } from "@skein/tensor-core";
 import type { UpdateSums } from "./update-size.ts";
 
-/** Metrics of an update, f32 scalars. */
+/** Metrics of a preconditioned update, f32 scalars. */
 export interface CurvatureFigures {
   /** Scale factor ν of the preconditioned gradients; 1 if no bound was applied. */
   readonly sizeFactor: Tensor;

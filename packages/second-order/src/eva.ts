@@ -24,23 +24,29 @@ export interface EvaOptions extends UpdateSizeOptions {
 export interface EvaState {
   /** Running means of the two vectors, per layer. */
   readonly vectors: Statistics;
-  /** Number of steps in the running means, i32 scalar. */
+  /** Number of steps that the running means include, i32 scalar. */
   readonly observed: Tensor;
   /** Number of updates, i32 scalar. */
   readonly step: Tensor;
   readonly figures: CurvatureFigures;
 }
 
-/** Computes `u` in `γV = ∇ − ā uᵀ`. */
+/**
+ * Computes the vector `u`, [outputs], that determines a layer's preconditioned gradient V: `γV = ∇ − ā uᵀ`, with the
+ * layer's mean input ā.
+ */
 type OutputVectorRule = (vectors: LayerStatistic, projected: Tensor, damping: Tensor) => Tensor;
 
-/** Sherman–Morrison formula for `ā āᵀ ⊗ ḡ ḡᵀ + γI`: `u = β ḡ`, `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`. */
+/**
+ * Computes `u` for Eva, by the Sherman–Morrison formula for `ā āᵀ ⊗ ḡ ḡᵀ + γI`: `u = β ḡ`, `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`.
+ * ā and ḡ are the layer's mean input and mean output gradient.
+ */
 const outputOfBoth: OutputVectorRule = ({ input, gradient }, projected, damping) => {
   const beta = divide(dot(projected, gradient!), add(damping, multiply(normSquare(input!), normSquare(gradient!))));
   return multiply(gradient!, beta);
 };
 
-/** Sherman–Morrison formula for `ā āᵀ + γI`: `u = ∇ᵀā / (γ + ‖ā‖²)`. */
+/** Computes `u` for Eva-f, by the Sherman–Morrison formula for `ā āᵀ + γI`: `u = ∇ᵀā / (γ + ‖ā‖²)`. */
 const outputOfInputs: OutputVectorRule = ({ input }, projected, damping) =>
   divide(projected, add(damping, normSquare(input!)));
 

@@ -30,7 +30,7 @@ export const gradientSquare = ({ weight, bias }: LayerGradient): Tensor =>
 export interface RankOneDifference {
   /** Difference `γV = ∇ − a uᵀ`. */
   readonly direction: LayerGradient;
-  /** Sums of products of `V = direction / γ` and `∇`. */
+  /** Inner products and squared norms of `V = direction / γ` and `∇`. */
   readonly sums: UpdateSums;
 }
 

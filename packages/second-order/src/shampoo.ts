@@ -47,7 +47,10 @@ export interface ShampooOptions {
   readonly ridge?: number;
   /** Whether to scale each update to the norm of its gradient. Default: true. */
   readonly grafting?: boolean;
-  /** Method of computing roots: from eigenvalues, or by Newton iteration with matrix products only. Default: eigen. */
+  /**
+   * Method of computing the inverse fourth roots: from eigenvalues, or by Newton iteration with matrix products only.
+   * Default: eigen.
+   */
   readonly root?: "eigen" | "newton";
   /** Parameters that are stacks of matrices. Each matrix of a stack is preconditioned separately. Default: none. */
   readonly stackDims?: StackDims;

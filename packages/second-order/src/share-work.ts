@@ -4,7 +4,7 @@ import { replicaBarrier } from "./replica-barrier.ts";
 import { leastLoaded } from "./least-loaded.ts";
 import { broadcastTogether } from "./broadcast-together.ts";
 
-/** An independent computation of one tensor. */
+/** A computation of one tensor that can run on any rank, independently of other pieces. */
 export interface Piece {
   readonly shape: Shape;
   /** Cost, in the same unit for all pieces. */

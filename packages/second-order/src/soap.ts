@@ -56,7 +56,10 @@ export interface SoapOptions {
   readonly beta2?: number;
   /** Epsilon of Adam. Default: 10⁻⁸. */
   readonly epsilon?: number;
-  /** Maximum number of rows or columns of a side with a basis. A longer side is not rotated. Default: 1024. */
+  /**
+   * Maximum length of a side (the rows or the columns of a matrix) that is rotated. A longer side has no basis.
+   * Default: 1024.
+   */
   readonly largestSide?: number;
   /** Parameters that are stacks of matrices. Each matrix of a stack has separate bases. Default: none. */
   readonly stackDims?: StackDims;
@@ -104,13 +107,13 @@ const byPath = (paths: readonly string[], each: readonly OwnSides[]): SoapSides 
   return { left: of("left"), right: of("right") };
 };
 
-/** Rotates into the bases: `Lᵀ x R`. */
+/** Rotates a matrix `x` into the bases L and R: `Lᵀ x R`. */
 const rotate = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x, { transposeA: true });
   return right === undefined ? rows : matmul(rows, right);
 };
 
-/** Rotates back: `L x Rᵀ`. */
+/** Rotates a matrix `x` back from the bases L and R: `L x Rᵀ`. */
 const rotateBack = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x);
   return right === undefined ? rows : matmul(rows, right, { transposeB: true });
@@ -157,8 +160,8 @@ const columnsOf = (x: Tensor, order: Tensor): Tensor =>
  * refresh, the bases are identities.
  *
  * Cost per matrix: state of `2(n² + m²)` numbers in addition to Adam's state; `6nm(n + m)` flops per step; about
- * `7(n³ + m³)` flops per refresh, also for the first refresh. With an axis, each rank computes its share, and sends the
- * results to all other ranks.
+ * `7(n³ + m³)` flops per refresh, including the first refresh. With an axis, each rank computes its share, and sends
+ * the results to all other ranks.
  * @example
  * ```ts
  * const optimizer = chain(scaleBySoap(), scaleByLearningRate(0.003));

@@ -32,9 +32,9 @@ import { type ReplicaAxis, replicaAxisOf } from "./replica-axis.ts";
 import { tensorNorms } from "./tensor-norms.ts";
 
 export interface TrustRatioOptions {
-  /** Factor by which the ratio is multiplied. Default: 1. */
+  /** Factor by which the trust ratio is multiplied. Default: 1. */
   readonly coefficient?: number;
-  /** Number added to the denominator. Default: 0. */
+  /** Number ε added to the denominator of the trust ratio. Default: 0. */
   readonly epsilon?: number;
   /** Parameters whose updates are scaled; other updates are not changed. Default: matrices, kernels and stacks. */
   readonly mask?: DecayMask;

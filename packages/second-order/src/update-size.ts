@@ -21,13 +21,13 @@ export interface UpdateSizeOptions {
    * the gradient. `free`: no bound. Default: kl-clip.
    */
   readonly size?: "kl-clip" | "gradient-norm" | "free";
-  /** Bound of `kl-clip`. Default: 0.001. */
+  /** Upper bound on `η² Σ⟨V, ∇⟩` for `kl-clip`. Default: 0.001. */
   readonly klClip?: number;
   /** Learning rate that later scales the updates. Required by `kl-clip`. */
   readonly learningRate?: Schedule;
 }
 
-/** Sums over all layers of products of the gradient `∇` and the preconditioned gradient `V`. */
+/** Sums over all layers: inner product and squared norms of the gradient `∇` and the preconditioned gradient `V`. */
 export interface UpdateSums {
   /** Inner product `Σ⟨V, ∇⟩`. */
   readonly inner: Tensor;
@@ -45,7 +45,7 @@ export const addSums = (a: UpdateSums, b: UpdateSums): UpdateSums => ({
 
 export const zeroSums = (): UpdateSums => ({ inner: full([], 0), direction: full([], 0), gradient: full([], 0) });
 
-/** Checks options. @throws ArgumentError for invalid or inconsistent options. */
+/** Checks the options that bound the size of updates. @throws ArgumentError for invalid or inconsistent options. */
 export const checkUpdateSize = (
   fn: string,
   { size = "kl-clip", klClip = 1e-3, learningRate }: UpdateSizeOptions,

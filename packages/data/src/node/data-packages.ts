@@ -6,7 +6,7 @@ import { DataError } from "../errors.ts";
 /** Optional package that contains a data set, or that reads data. */
 export interface DataPackage {
   readonly name: string;
-  /** Supported version range, equal to the range in our `peerDependencies`. */
+  /** Supported version range, equal to the range in `peerDependencies` of this package. */
   readonly range: string;
   readonly holds: string;
 }

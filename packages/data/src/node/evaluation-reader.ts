@@ -14,7 +14,7 @@ export interface EvaluationReaderOptions extends EvaluationOptions, Pick<Prefetc
 export class EvaluationReader {
   private readonly samples: Samples;
   private readonly options: EvaluationReaderOptions;
-  /** Worker thread that no running evaluation uses. Undefined: no idle thread. */
+  /** Idle worker thread, to be reused by the next evaluation. Undefined: no idle thread. */
   private idle: BatchThread | undefined;
   private isClosed = false;
 

@@ -18,13 +18,16 @@ export interface ImageFile {
   readonly bytes?: Uint8Array;
 }
 
-/** Images with their classes, before any file is opened. Images of different classes are mixed. */
+/**
+ * Locations and classes of the images that a search has found, before any image is read. Images of different classes
+ * are mixed.
+ */
 export interface FoundImages {
   /** Class names, in the order of labels. */
   readonly classes: readonly string[];
   readonly train: readonly ImageFile[];
   readonly test: readonly ImageFile[];
-  /** Paths of files without an image extension. */
+  /** Paths of files that are not used because they have no image extension. */
   readonly others: readonly string[];
   /** Names of samples without an image or a label, which are excluded. Absent: no such samples. */
   readonly incomplete?: readonly string[];

@@ -7,7 +7,7 @@ import { type FoundImages, heldOutNames } from "./find-images.ts";
 import { parquetRows } from "./parquet-column.ts";
 import { type FoundSample, splitSamples } from "./split-samples.ts";
 
-/** Parquet files, and the names of their image and label columns. */
+/** Location of Parquet files, and the names of their image and label columns. */
 export interface ParquetOptions {
   /**
    * Location of Parquet files: a path, a URL (`https://…`), a folder, or a list of locations. `{00000..00004}` in a
@@ -82,7 +82,7 @@ const labelIn = (value: unknown, names: readonly string[] | undefined, location:
   return name;
 };
 
-/** Samples and class names found in some files. */
+/** Samples and class names that were found in a set of Parquet files. */
 interface Rows {
   readonly samples: readonly FoundSample[];
   readonly classes: readonly string[] | undefined;

@@ -6,7 +6,7 @@ import { imageOf, labelOf, requireTogether, shardSamples } from "./shard-samples
 import { type FoundSample, splitSamples } from "./split-samples.ts";
 import { SourcePieces } from "./tar-entries.ts";
 
-/** Tar shards, and the names of the image and label files in each sample. */
+/** Location of tar shards, and the extensions of the image and label files in each sample. */
 export interface ShardOptions {
   /**
    * Location of tar files: a path, a URL (`https://…`), a folder, or a list of locations. `{000..146}` in a path or URL

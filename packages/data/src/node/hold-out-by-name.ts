@@ -1,4 +1,4 @@
-/** An item that may be held out, with its class. */
+/** An item to assign to the training part or the held-out part, with its class. */
 interface Named {
   readonly label: string | number;
   /** Pseudo-random number in [0, 1) that depends only on the name of the item. */

@@ -3,7 +3,8 @@ import { jpegDecoder } from "./decode-jpeg.ts";
 
 /**
  * Package that decodes images. With `sharp`, sharp decodes all images. With `napi-rs`, `@napi-rs/image` decodes
- * ordinary JPEGs (see `jpegDecoder`), and sharp decodes other images. Decoded pixels differ between the two settings.
+ * ordinary JPEGs (see `jpegDecoder`), and sharp decodes other images. Decoded pixels differ between `sharp` and
+ * `napi-rs`.
  */
 export type DecoderName = "sharp" | "napi-rs";
 

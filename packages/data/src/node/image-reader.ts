@@ -22,7 +22,7 @@ export interface DamagedImage {
   /** Location of the image, preceded by the manifest line that lists it. */
   readonly name: string;
   readonly why: string;
-  /** Whether the sample is skipped. Default: false, another image replaces the damaged image. */
+  /** Whether the sample is skipped. Absent: another image replaces the damaged image. */
   readonly isLeftOut?: boolean;
 }
 

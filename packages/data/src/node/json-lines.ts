@@ -4,7 +4,7 @@ import { openFile } from "./file-pieces.ts";
 
 /** A line of a JSON Lines file. */
 export interface JsonLine {
-  /** Location of the line for errors, `file:line`. */
+  /** Location of the line for error messages, `file:line`. */
   readonly location: string;
   /** Line number, from 1. */
   readonly line: number;

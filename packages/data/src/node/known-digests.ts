@@ -38,7 +38,7 @@ const ours = /^[0-9a-f]{32}(\.[0-9a-f-]{36}\.tmp)?$/;
  */
 const prefixAt = (records: Buffer, at: number): number => records.readUIntBE(at, 6);
 
-/** Consecutive records of a key and a digest in memory, with an index by key. */
+/** In-memory table of records, each a key and its digest, with an index by key. */
 class Records {
   readonly bytes: Buffer;
   private numBytes = 0;
@@ -54,7 +54,9 @@ class Records {
     return this.bytes.subarray(0, this.numBytes);
   }
 
-  /** Returns the digest of the key at byte offset `at` of `key`. Undefined: no digest is known. */
+  /**
+   * Returns the digest for the key that begins at byte offset `at` of the buffer `key`. Undefined: no digest is known.
+   */
   find(key: Buffer, at = 0): Buffer | undefined {
     const offset = this.offsets.get(prefixAt(key, at));
     if (offset === undefined || key.compare(this.bytes, offset, offset + keyBytes, at, at + keyBytes) !== 0)

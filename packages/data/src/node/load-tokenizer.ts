@@ -15,13 +15,13 @@ import { withinTime } from "./within-time.ts";
 export const tokenizerFile = "tokenizer.json";
 const configFile = "tokenizer_config.json";
 
-/** Part of a decoder's interface used in this module. A decoder may be a sequence of decoders. */
+/** Part of the interface of a tokenizer's decoder that this module uses. A decoder may be a sequence of decoders. */
 interface DecoderOfPackage {
   text_decoder?: TextDecoder;
   readonly decoders?: readonly (DecoderOfPackage | null)[];
 }
 
-/** Part of the package's interface used in this module. */
+/** Part of the interface of a tokenizer of `@huggingface/tokenizers` that this module uses. */
 interface TokenizerOfPackage {
   readonly decoder: DecoderOfPackage | null;
   encode(text: string, options: { readonly add_special_tokens: boolean }): { readonly ids: readonly number[] };
@@ -42,8 +42,9 @@ const baseMilliseconds = 5000;
 const millisecondsPerCharacter = 0.1;
 
 /**
- * Returns a clause for the timeout error that quotes a regular expression of a `tokenizer.json`, because regular
- * expressions may backtrack exponentially. Returns an empty string if the file contains no regular expression.
+ * Returns a clause for the message of the timeout error. The clause quotes a regular expression of a `tokenizer.json`,
+ * because regular expressions may backtrack exponentially. Returns an empty string if the file contains no regular
+ * expression.
  */
 const patternsIn = (description: object): string => {
   const found: string[] = [];
@@ -87,8 +88,8 @@ const keepByteOrderMarks = (decoder: DecoderOfPackage | null): void => {
 };
 
 /**
- * Whether decoding removes spaces before punctuation, as in transformers 5. Only WordPiece decoding removes them,
- * because WordPiece tokens do not contain spaces. Byte-pair and unigram tokens contain the spaces of a text.
+ * Whether decoding removes spaces before punctuation, as in transformers 5. Only WordPiece decoding removes these
+ * spaces, because WordPiece tokens do not contain spaces. Byte-pair and unigram tokens contain the spaces of a text.
  */
 const cleansUpSpaces = (tokenizer: Readonly<Record<string, unknown>>, config: Readonly<Record<string, unknown>>) =>
   (tokenizer["model"] as { readonly type?: unknown } | undefined)?.type === "WordPiece" &&

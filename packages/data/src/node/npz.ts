@@ -20,7 +20,7 @@ const methods: Readonly<Record<number, string>> = {
 };
 const [isStored, isDeflated] = [0, 8];
 
-/** Yields the decompressed content of an entry. @throws DataError if the content does not match its checksum. */
+/** Yields the decompressed content of a zip entry. @throws DataError if the content does not match its checksum. */
 async function* piecesOf(zip: ZipFile, entry: Entry, name: string): AsyncGenerator<Uint8Array, void> {
   const { compressionMethod: method } = entry;
   if (method !== isStored && method !== isDeflated)

@@ -19,7 +19,7 @@ const idleMilliseconds = 500;
 /** Error of a failed request: the parser's error, or the reason why the thread ended. */
 class ParquetFault extends Error {}
 
-/** A request that has not completed. */
+/** A request to the Parquet thread that has not completed. */
 interface Pending {
   readonly id: number;
   readonly source: ByteSource;

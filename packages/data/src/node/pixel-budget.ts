@@ -12,7 +12,8 @@ export const smallPixels: number = 2 ** 24;
 const pixelBytes = { whole: 12, rows: 2 } as const;
 
 /**
- * Limits the total number of pixels of large images that this thread decodes concurrently. First come, first served.
+ * Limits the total number of pixels of large images that this thread decodes concurrently. Waiting images are decoded
+ * in order of arrival.
  */
 class PixelBudget {
   private free = maxPixels;

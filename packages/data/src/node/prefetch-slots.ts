@@ -3,7 +3,8 @@ import type { PlacedLane } from "../streams/streamed-records.ts";
 import { batchLayout, type SampleSpecs } from "../records.ts";
 
 /**
- * Indices of words in the control block. `produced` and `consumed` are numbers of batches. `closed` is 1 after close.
+ * Indices of the words in the control block of `Slots`. The words `produced` and `consumed` count batches. The word
+ * `closed` is 1 after the reader is closed.
  */
 export const controlWord = { produced: 0, consumed: 1, closed: 2 } as const;
 
@@ -13,9 +14,9 @@ export interface Slots {
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   readonly slotBytes: number;
   readonly count: number;
-  /** Number of images of the batch in each slot that came from the cache. */
+  /** Number of images that came from the cache, for the batch in each slot. */
   readonly cached: Int32Array<SharedArrayBuffer>;
-  /** Positions of this rank's stream lanes after the batch in each slot. */
+  /** Positions of this rank's stream lanes after a batch, for the batch in each slot. */
   readonly lanes: Float64Array<SharedArrayBuffer>;
 }
 

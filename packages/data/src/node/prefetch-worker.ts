@@ -51,7 +51,8 @@ const post = (message: PrefetchMessage): void => parentPort!.postMessage(message
 type Filling = (batch: number) => Promise<number>;
 
 /**
- * Batches to produce, in order. For a stream, `reading` returns the pending read, for which the thread must also wait.
+ * Batches that the worker thread must produce, in order. For a stream, `reading` returns the pending read, for which
+ * the thread must also wait.
  */
 interface Batches {
   readonly fillings: Iterable<Filling> | AsyncIterable<Filling>;

@@ -21,8 +21,8 @@ export interface PrefetchOptions extends TrainingOptions {
    */
   readonly damaged?: ((image: DamagedImage) => void) | undefined;
   /**
-   * Initial positions of all stream lanes, as returned by `next` on all ranks. Used instead of `position`. The number
-   * of ranks may have changed since. Absent: each lane starts at its beginning.
+   * Initial positions of all stream lanes, as returned by `next` on all ranks of an earlier run. The earlier run may
+   * have had another number of ranks. Used instead of `position`. Absent: each lane starts at its beginning.
    */
   readonly lanes?: readonly LanePosition[] | undefined;
 }

@@ -16,7 +16,7 @@ const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array =>
   return bytes;
 };
 
-/** Open flags with which a read does not wait for the writer of a named pipe. */
+/** Flags for opening a file so that reading does not wait for the writer of a named pipe. */
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** Maximum size of an encoded image in bytes. Several images are in memory at the same time. */
@@ -65,8 +65,8 @@ const numAsyncReads = 100;
 type Quick = <Result>(sync: () => Result | Promise<Result>, pooled: () => Promise<Result>) => Promise<Result>;
 
 /**
- * Returns a function that works on this thread while calls are fast. After a slow call, the next calls work
- * asynchronously.
+ * Returns a function that runs `sync` on this thread while calls are fast. After a slow call, the next calls run
+ * `pooled` instead.
  */
 export const syncOrPooled = (slowAfter: number = slowAfterMilliseconds): Quick => {
   let numLeft = 0;

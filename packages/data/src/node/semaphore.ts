@@ -1,4 +1,4 @@
-/** Limits the number of concurrent tasks. First come, first served. */
+/** Semaphore that limits the number of concurrent tasks. Waiting tasks start in order of arrival. */
 export class Semaphore {
   private free: number;
   private readonly waiting: (() => void)[] = [];

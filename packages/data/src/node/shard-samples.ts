@@ -81,7 +81,9 @@ const maxLabelBytes = 2 ** 16;
 export const isLabel = ({ sizeBytes }: TarEntry, extension: string, { label }: ShardNames): boolean =>
   extension === label.toLowerCase() && sizeBytes <= maxLabelBytes;
 
-/** Whether a file may be the image of a sample. */
+/**
+ * Whether a file has the extension of a sample's image: the given extension, or any image extension if none is given.
+ */
 export const mayBeImage = ({ name }: TarEntry, extension: string, { image }: ShardNames): boolean =>
   image === undefined ? isImage(name) : extension === image.toLowerCase();
 

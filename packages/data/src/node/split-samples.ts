@@ -4,7 +4,7 @@ import { pathOf } from "./byte-source.ts";
 import { classesOf, type FoundImages, type ImageFile, mixed, nameHash } from "./find-images.ts";
 import { holdOutByName } from "./hold-out-by-name.ts";
 
-/** An image stored in a file with many images, with its class name. */
+/** An image in a file that contains many images, with the name of its class. */
 export interface FoundSample extends Omit<ImageFile, "label" | "entry"> {
   readonly entry: NonNullable<ImageFile["entry"]>;
   readonly label: string;
@@ -14,7 +14,7 @@ export interface FoundSample extends Omit<ImageFile, "label" | "entry"> {
 const nameOf = ({ path, entry }: Pick<ImageFile, "path" | "entry">): string =>
   `${basename(pathOf(path))}/${entry!.name}`;
 
-/** Samples found in some files. */
+/** Training and test samples that were found in tar shards or Parquet files. */
 interface Samples {
   readonly training: readonly FoundSample[];
   /** Test samples. Undefined: there are no separate test files. */

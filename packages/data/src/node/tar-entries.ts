@@ -13,12 +13,15 @@ export interface TarEntry {
   readonly sizeBytes: number;
 }
 
-/** A file, and the byte offset of its first header. Reading of the tar file can start at this offset. */
+/**
+ * A file in a tar file, and the byte offset of the file's first header. Reading of the tar file can start at this
+ * offset.
+ */
 export interface FoundEntry extends TarEntry {
   readonly header: number;
 }
 
-/** Bytes of a tar file, read forward. */
+/** Forward-only access to the bytes of a tar file. */
 export interface TarBytes {
   readonly name: string;
   /**

@@ -10,16 +10,17 @@ export interface TextEntry {
 }
 
 /**
- * Returns the entry of a value; for a value that is neither a string nor bytes, an entry with a fault.
+ * Returns the text entry for a value. If the value is neither a string nor bytes, `fault` contains an error message
+ * instead of a text.
  *
- * @param noun Type of entry that contains the value, for the error: line or row.
+ * @param noun Word for the entry in the error message: line or row.
  */
 const entryOf = (location: string, value: unknown, noun: string, field: string): TextEntry =>
   typeof value === "string" || value instanceof Uint8Array
     ? { location, text: value }
     : { location, fault: `the ${noun} has a ${field} that is not a string; correct it, set field` };
 
-/** Returns the entry of a JSON line. @param field Key of the text. */
+/** Returns the text entry for a JSON line. @param field Key of the text. */
 export const lineEntry = (location: string, { value, fault }: ParsedLine, field: string): TextEntry => {
   if (value === undefined) return { location, fault: `the line ${fault!}; correct it` };
   if (Object.hasOwn(value, field)) return entryOf(location, value[field], "line", field);
@@ -28,7 +29,7 @@ export const lineEntry = (location: string, { value, fault }: ParsedLine, field:
 };
 
 /**
- * Returns the entry of a Parquet row.
+ * Returns the text entry for a Parquet row.
  *
  * @param path Path or URL of the file.
  * @param field Column of the text.

@@ -23,7 +23,7 @@ export type Emitter = (input: EmitInput) => string | readonly (string | undefine
 /** Emitter of an operator whose results equal its operands. Emits no node. */
 export const same: Emitter = ({ inputs }) => inputs;
 
-/** Reason why an operator is not exported, with a suggested fix. */
+/** Default reason why an operator is not exported, with a suggested fix. */
 export const noEquivalent = "ONNX has no equivalent operators; remove it from the exported function";
 
 /** Throws an OnnxError for a node that has no ONNX equivalent, with the reason. */
@@ -53,7 +53,7 @@ export const requireConstantType = (node: MergedNode, dtype: DType): ConstantTyp
     : rejectNode(node, `constants of ${dtype} are not supported; use f32 and cast it`);
 
 /**
- * Returns a parameter that is a list of numbers.
+ * Returns the parameter `key` of a node: a list of numbers that must not depend on the batch size.
  * @throws OnnxError if a number depends on the batch size.
  */
 export const knownNumbers = (node: MergedNode, key: string): readonly number[] => {
@@ -66,7 +66,7 @@ export const knownNumbers = (node: MergedNode, key: string): readonly number[] =
 export const param = <T extends MergedValue>(node: MergedNode, key: string): T => node.params[key] as T;
 
 /**
- * Returns a dimension size.
+ * Returns the size of dimension `dim` of a tensor, which must not depend on the batch size.
  * @throws OnnxError if the size depends on the batch size.
  */
 export const knownSize = (node: MergedNode, { shape }: MergedSpec, dim: number): number => {

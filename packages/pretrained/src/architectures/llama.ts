@@ -19,7 +19,10 @@ const scalingKinds = z.discriminatedUnion("rope_type", [
   }),
 ]);
 
-/** The key `rope_type` was named `type` until transformers 4.43. */
+/**
+ * Schema of `rope_scaling` and `rope_parameters`. Also accepts the key `type`, which transformers 4.43 renamed to
+ * `rope_type`.
+ */
 const scaling = z.preprocess(
   (value) =>
     typeof value === "object" && value !== null && !("rope_type" in value)
@@ -28,7 +31,7 @@ const scaling = z.preprocess(
   scalingKinds,
 );
 
-/** Schema of the fields common to all decoders of the family, with transformers' defaults. */
+/** Schema of the fields common to all decoders of the Llama family, with transformers' defaults. */
 const fields = z.looseObject({
   vocab_size: size,
   hidden_size: size,

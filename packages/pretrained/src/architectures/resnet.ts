@@ -20,7 +20,7 @@ const fields = z.looseObject({
 
 const block = "resnet.encoder.stages.*.layers.*";
 
-/** Path and name in files of each convolution with its normalization. */
+/** Path in the model, and name in files, of each convolution that is followed by a normalization. */
 const convolutions: readonly (readonly [path: string, name: string])[] = [
   ["stem", "resnet.embedder.embedder"],
   ["stages.*.*.conv1", `${block}.layer.0`],

@@ -149,8 +149,8 @@ const readTensors = async (
  *
  * Cost: each tensor is read once. Additional memory: twice the largest tensor.
  *
- * @throws PretrainedError for a folder that is not a checkpoint, an unsupported architecture or setting, and tensors
- * that are missing, unexpected or of another shape.
+ * @throws PretrainedError for a folder that is not a checkpoint, an unsupported architecture or configuration field,
+ * and tensors that are missing, unexpected or of another shape.
  * @throws SafetensorsError for a damaged file.
  * @example const { model, params, state } = await loadPretrained<LlamaParams>("checkpoints/llama");
  */

@@ -86,7 +86,7 @@ export const newtonSchulz = (
   }
 };
 
-/** Whether the iteration on the Gram matrix needs fewer flops. */
+/** Whether the iteration on the Gram matrix needs fewer flops than the iteration on the matrix itself. */
 const isShorterOnGram = (r: number, s: number, steps: number): boolean =>
   4 * s + (8 * steps - 6) * r < steps * (4 * s + 2 * r);
 

@@ -26,8 +26,8 @@ const addDamping = (factor: Tensor, amount: Tensor): Tensor => {
 };
 
 /**
- * Preconditions with `(A + π√γ I)⁻¹ ∇ (G + √γ/π I)⁻¹`. The inverses of both damped factors are computed by Cholesky
- * factorization.
+ * Computes the preconditioned gradient `(A + π√γ I)⁻¹ ∇ (G + √γ/π I)⁻¹`. The inverses of both damped factors are
+ * computed by Cholesky factorization.
  *
  * Cost: n³ multiplications and n(n + 1)/2 numbers sent per factor and refresh; two products per step.
  * Source: Martens and Grosse 2015, arXiv 1503.05671, section 6.3.

@@ -29,18 +29,18 @@ const eigenOf = (factor: Tensor): DerivedFactor => {
   return { values: reshape(maximum(values, 0), [-1]), vectors };
 };
 
-/** Returns `Qᵀ x`; with `isBack`, the inverse rotation `Q x`. */
+/** Returns `Qᵀ x` for the eigenvectors Q of a factor; with `isBack`, the inverse rotation `Q x`. */
 const rotateRows = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
   vectors === undefined ? x : timesRows(vectors, x, !isBack);
 
-/** Returns `x Q`; with `isBack`, the inverse rotation `x Qᵀ`. */
+/** Returns `x Q` for the eigenvectors Q of a factor; with `isBack`, the inverse rotation `x Qᵀ`. */
 const rotateColumns = (x: Tensor, { vectors }: DerivedFactor, isBack: boolean): Tensor =>
   vectors === undefined ? x : timesColumns(x, vectors, isBack);
 
 /**
- * Preconditions with `(A ⊗ G + γI)⁻¹ ∇` exactly, from the eigenvalues a and g and the eigenvectors of both factors:
- * `Q_A [(Q_Aᵀ ∇ Q_G) / (a gᵀ + γ)] Q_Gᵀ`. Damping is added to the products of eigenvalues, so it can change without a
- * refresh.
+ * Computes the preconditioned gradient `(A ⊗ G + γI)⁻¹ ∇` exactly, from the eigenvalues a and g and the eigenvectors of
+ * both factors: `Q_A [(Q_Aᵀ ∇ Q_G) / (a gᵀ + γ)] Q_Gᵀ`. Damping is added to the products of eigenvalues, so it can
+ * change without a refresh.
  *
  * Cost: about 7n³ flops and n² + n numbers sent per factor and refresh; four products per step.
  * Source: Grosse and Martens 2016, arXiv 1602.01407, appendix B; Pauloski et al. 2020, SC.

@@ -37,7 +37,7 @@ export interface KfacOptions extends UpdateSizeOptions {
   readonly damping?: Schedule;
   /** Weight of the previous value in the factors' running means, in [0, 1). Default: 0.95. */
   readonly decay?: number;
-  /** Treatment of several positions per sample. Default: expand. */
+  /** How several positions per sample, such as pixels or tokens, are treated. Default: expand. */
   readonly positions?: Positions;
   /** Maximum number of rows per factor block: see `covarianceStatistic`. Default: no blocks. */
   readonly blockSize?: number;
@@ -62,7 +62,7 @@ interface Curvature {
 
 /** State of K-FAC: factors and the tensors derived from them. */
 export interface KfacState {
-  /** Number of observed steps in the factors, i32 scalar. */
+  /** Number of observed steps that the running means of the factors include, i32 scalar. */
   readonly observed: Tensor;
   /** Number of updates, i32 scalar. */
   readonly step: Tensor;
@@ -211,7 +211,7 @@ interface Preconditioning {
   readonly damping: Tensor;
 }
 
-/** Returns each layer's gradient as a matrix, and its preconditioned direction, on all ranks. */
+/** Returns the gradient matrix and the preconditioned gradient of each layer, by layer path, on all ranks. */
 const preconditionLayers = (
   { layers, inverse, role, damping }: Preconditioning,
   derived: Curvature["derived"],

@@ -3,10 +3,10 @@ import type { Layer } from "../statistics/layer.ts";
 import type { InversePlacement } from "./inverse-placement.ts";
 import { checkNumRanks, checkWeights } from "./weights.ts";
 
-/** Measured seconds per factor, as functions of its number of rows n. */
+/** Measured times to invert a factor and to broadcast its inverse, as functions of the factor's number of rows. */
 export interface FactorTimes {
   readonly inverseSeconds: (size: number) => number;
-  /** Returns the seconds to broadcast the inverse to all ranks. */
+  /** Returns the time in seconds to broadcast a factor's inverse to all ranks. */
   readonly broadcastSeconds: (size: number) => number;
 }
 

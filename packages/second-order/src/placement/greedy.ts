@@ -20,7 +20,7 @@ export const gradientWorkers = (fraction: number, numRanks: number): number => {
   );
 };
 
-/** Grid of ranks, and costs of factors, for `placeGreedily`. */
+/** Shape of the rank grid and cost of factors, for `placeGreedily`. */
 export interface GreedyOptions {
   readonly numRanks: number;
   /** Number of rows of the grid: the number of ranks that precondition each layer. */

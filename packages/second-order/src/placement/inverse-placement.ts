@@ -3,9 +3,9 @@ import type { LayerSide } from "../statistics/statistic.ts";
 
 /** Ranks that invert the factors of one layer, and ranks that use the inverses. */
 export interface LayerPlacement {
-  /** Column of the grid whose ranks precondition the layer's gradient (gradient workers). */
+  /** Column of the rank grid. The ranks of this column precondition the layer's gradient (gradient workers). */
   readonly column: number;
-  /** Ranks that invert the factor. */
+  /** Ranks that invert the layer's factor A (inputs). Likewise, `gradient`: factor G (output gradients). */
   readonly input: InverterRow;
   readonly gradient: InverterRow;
 }

@@ -80,7 +80,7 @@ export const placeForm = (
   }
 };
 
-/** A variant with its placement and predicted times. */
+/** A K-FAC variant with its placement and predicted times. */
 export interface PredictedForm extends FormPlacement {
   readonly form: KfacForm;
   /** Predicted stage times of a step with a refresh. */
@@ -89,7 +89,7 @@ export interface PredictedForm extends FormPlacement {
   readonly meanStepSeconds: number;
 }
 
-/** Variants in order of increasing complexity. */
+/** K-FAC variants in order of increasing complexity. */
 const kinds: readonly KfacForm["kind"][] = ["d", "mpd", "spd", "kaisa", "pad", "dp", "dp-hybrid"];
 
 /**

@@ -5,7 +5,7 @@ import { sideName } from "../statistics/collect.ts";
 import { type LayerSide, layerSides } from "../statistics/statistic.ts";
 import { factorElements, inverseSecondsOf, type PlannedLayer, type StageTimes } from "./stage-times.ts";
 
-/** A variant's placement of factors and inverses on ranks. */
+/** Placement of a K-FAC variant's factors and inverses on ranks. */
 export interface FormPlacement {
   readonly placement: InversePlacement;
   /**
@@ -16,10 +16,13 @@ export interface FormPlacement {
   readonly factors: "mean" | "mean-at-owner" | "own";
 }
 
-/** Seconds that the stages of second-order work add to a step with a refresh, on the busiest rank. */
+/** Time in seconds that the stages of second-order work add to a step with a refresh, on the busiest rank. */
 export interface FormStages {
   readonly factorSeconds: number;
-  /** Seconds of factor communication that remain after the passes and the computation of factors. */
+  /**
+   * Exposed time of factor communication in seconds: the time for which factors are still sent after the passes and the
+   * computation of factors have ended.
+   */
   readonly factorCommunicationSeconds: number;
   readonly inverseSeconds: number;
   readonly inverseCommunicationSeconds: number;
@@ -27,7 +30,7 @@ export interface FormStages {
   readonly preconditionedCommunicationSeconds: number;
 }
 
-/** Layers of a K-FAC step, and the times of its operations. */
+/** Layers of a K-FAC step, and the times of their operations. */
 export interface StageOptions {
   readonly layers: readonly PlannedLayer[];
   readonly numRanks: number;
@@ -54,7 +57,7 @@ export interface StageOptions {
   readonly messages?: "per-rank" | "per-factor";
 }
 
-/** One of a layer's factors. */
+/** One of the two Kronecker factors of a layer. */
 interface Factor {
   readonly layer: PlannedLayer;
   readonly side: LayerSide;
@@ -67,7 +70,11 @@ const sumOf = <T>(items: readonly T[], of: (item: T) => number): number =>
 /** Returns the maximum of several values; 0 for an empty list. */
 const maxOf = (values: readonly number[]): number => values.reduce((most, value) => Math.max(most, value), 0);
 
-/** Wraps times so that each result is checked. @throws ArgumentError for a time that is negative or not finite. */
+/**
+ * Wraps the functions that return times, so that each returned time is checked.
+ *
+ * @throws ArgumentError for a time that is negative or not finite.
+ */
 const checkedTimes = (times: StageTimes): Required<StageTimes> => {
   const checked =
     <Args extends readonly unknown[]>(name: string, of: (...args: Args) => number) =>
@@ -130,8 +137,8 @@ export const computedFactors = ({
   }));
 
 /**
- * Returns the total seconds of each rank. A piece of work is done by the rank `rank` or, if `rank` is undefined, by all
- * ranks of the layer's column.
+ * Returns the total time in seconds that each rank spends on the given pieces of work. A piece of work is done by the
+ * rank `rank` or, if `rank` is undefined, by all ranks of the layer's column.
  */
 const sumByRank = (
   placement: InversePlacement,
@@ -150,8 +157,8 @@ const sumByRank = (
 };
 
 /**
- * Returns the seconds to send a bucket of factors: one all-reduce for the factors that all ranks need, and one reduce
- * per owner.
+ * Returns the time in seconds to send a bucket of factors: one all-reduce for the factors that all ranks need, and one
+ * reduce per owner.
  */
 const bucketSeconds = (
   form: FormPlacement,
@@ -169,8 +176,9 @@ const bucketSeconds = (
 };
 
 /**
- * Returns the seconds of communication that remain after all computation. Bucket k is sent from
- * `start(k) = max(end(k − 1), ready(k))`. A bucket is ready when its last factor is computed.
+ * Returns the exposed communication time in seconds: the time for which factors are still sent after all computation
+ * has ended. The transfer of bucket k starts at `start(k) = max(end(k − 1), ready(k))`. A bucket is ready when its last
+ * factor is computed.
  */
 const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   const factors = factorsInOrder(options.layers);
@@ -208,7 +216,10 @@ const messagesOf = (
 
 const columnOf = (placement: InversePlacement, { path }: PlannedLayer): number => placement.layers[path]!.column;
 
-/** Returns the seconds of the busiest rank, if the ranks that invert a factor spend `secondsOf` on this factor. */
+/**
+ * Returns the time in seconds of the busiest rank, if each rank that inverts a factor spends `secondsOf(factor)` on the
+ * factor.
+ */
 const busiestRank = (
   placement: InversePlacement,
   { layers, numRanks }: StageOptions,
@@ -228,7 +239,7 @@ const busiestRank = (
     ),
   );
 
-/** Predicts only the two stages of inverses; see `formStages`. */
+/** Predicts only the times to invert factors and to send inverses; see `formStages`. */
 export const inverseStages = (
   placement: InversePlacement,
   options: StageOptions,
@@ -313,7 +324,7 @@ export const formStages = (form: FormPlacement, given: StageOptions): FormStages
   };
 };
 
-/** Intervals of second-order work in a run. */
+/** Intervals, in steps, at which a run updates factors and refreshes inverses. */
 export interface RefreshIntervals {
   /** Steps between updates of the factors. Default: 1. */
   readonly factorEvery?: number;
@@ -322,8 +333,8 @@ export interface RefreshIntervals {
 }
 
 /**
- * Returns the mean seconds that the stages add to a step. Factors are computed every `factorEvery` steps, inverses
- * every `inverseEvery` steps, and gradients are preconditioned in each step.
+ * Returns the mean time in seconds that the stages add to a step. Factors are computed every `factorEvery` steps,
+ * inverses every `inverseEvery` steps, and gradients are preconditioned in each step.
  *
  * @throws ArgumentError for intervals that are not positive integers.
  */

@@ -17,7 +17,7 @@ import type { Layer } from "./layer.ts";
 import type { LayerSide, LayerStatistic } from "./statistic.ts";
 import { packTriangle, unpackTriangle } from "./triangle.ts";
 
-/** Statistics of a step, by path of the layer's weight. */
+/** Layer statistics of a step, by path of the layer's weight. */
 export type Statistics = Readonly<Record<string, LayerStatistic>>;
 
 /** Receives each statistic as soon as it is computed, and returns the collected statistics at the end. */
@@ -56,8 +56,8 @@ export const ownStatistics = (): StatisticsCollector => {
 };
 
 /**
- * Returns a collector of the current part of a batch. It passes means over the current part and all earlier parts to
- * another collector. All parts have equal numbers of samples.
+ * Returns a collector of the statistics of the current part of a batch. The collector passes means over the current
+ * part and all earlier parts to another collector. All parts have equal numbers of samples.
  *
  * @param collector collector that receives the means.
  * @param earlier sums of the earlier parts' statistics, collected with `ownStatistics`.
@@ -83,8 +83,8 @@ export const meanOverParts = (
 export const sideName = (path: string, side: LayerSide): string => `${path}:${side}`;
 
 /**
- * Returns a function to call with the size in bytes of each consecutive item. The function returns whether the item
- * completes a bucket.
+ * Returns a function that fills buckets of `bucketBytes` in order. Call the function with the size in bytes of each
+ * item; it returns whether the item completes a bucket.
  */
 const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
   let openBytes = 0;

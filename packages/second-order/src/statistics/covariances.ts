@@ -64,7 +64,7 @@ export const isDiagonal = (layer: Pick<Layer, "kind">, side: "input" | "gradient
   layer.kind === "embedding" && side === "input";
 
 export interface CovarianceOptions {
-  /** Treatment of several positions per sample. Default: expand. */
+  /** How several positions per sample, such as pixels or tokens, are treated. Default: expand. */
   readonly positions?: Positions;
   /**
    * Maximum number of rows per factor block. Entries outside of the diagonal blocks are treated as 0. Default: no

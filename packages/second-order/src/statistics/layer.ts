@@ -35,7 +35,7 @@ export interface Layer {
 /** A weight whose gradient is not preconditioned. */
 export interface FirstOrderWeight {
   readonly path: string;
-  /** Reason as text. */
+  /** Reason why the gradient of this weight is not preconditioned. */
   readonly why: string;
 }
 

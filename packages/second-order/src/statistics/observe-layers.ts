@@ -67,7 +67,7 @@ export interface ObserveLayersOptions {
   readonly collector: StatisticsCollector;
 }
 
-/** A statistic that cannot be computed yet, because it needs further values of the step. */
+/** A statistic that cannot be computed yet, because the step has not computed all values that the statistic needs. */
 interface PendingStatistic {
   readonly applied: AppliedLayer;
   readonly side: LayerSide;

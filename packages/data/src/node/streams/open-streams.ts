@@ -17,7 +17,7 @@ import { type FoundSample, numbered } from "../split-samples.ts";
 import { formatOf, lineEndings, requireFields } from "../text-format.ts";
 import { isCompressed } from "./piecewise.ts";
 
-/** Options for reading a stream. */
+/** Options for reading a stream of samples. */
 export interface StreamOptions {
   /** Number of samples that are shuffled together. Up to twice as many samples are in memory. */
   readonly shuffleBuffer: number;
@@ -27,7 +27,9 @@ export interface StreamOptions {
 
 const cure = "check that the file exists and is readable";
 
-/** Returns the size of a local shard. Undefined for a URL, because thousands of requests would take too long. */
+/**
+ * Returns the size of a local shard in bytes. Undefined for a URL, because thousands of requests would take too long.
+ */
 const sizeOf = (location: string): number | undefined => {
   if (isAddress(location)) return undefined;
   const stats = statsAt(location);
