@@ -23,8 +23,8 @@ const across = (seconds: number): CollectivePhase => ({
 });
 
 /**
- * Builds a rank's program of about `numTasks` tasks for the simulator. Every ten tasks contain six computations, a
- * collective of the tensor group with its wait, and a two-level collective over all ranks with its wait.
+ * Builds a rank's program of about `numTasks` tasks for the simulator. Every ten tasks are six computations, a
+ * collective of the tensor group and the wait for it, and a two-level collective over all ranks and the wait for it.
  */
 const programOf = (numTasks: number): Program => {
   const tasks: SimulatedTask[] = [];

@@ -99,7 +99,7 @@ export const onePerTensor = ({ tensors }: GradientProfile): BucketPlan => tensor
 export const allInOne = ({ tensors }: GradientProfile): BucketPlan =>
   tensors.length === 0 ? [] : [tensors.map(({ path }) => path)];
 
-/** A bucket of a plan, with the size and the ready time that timelines need. */
+/** Size of a bucket of a plan, and time when the bucket is ready. */
 export interface PlannedBucket {
   readonly bytes: number;
   /** Seconds from the start of the backward pass until all gradients of the bucket are ready. */

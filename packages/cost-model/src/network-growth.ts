@@ -49,7 +49,7 @@ export const grownSecondsPerByte = (
  *
  * @param samples Measurements at two or more host counts.
  * @throws ArgumentError for fewer than two host counts, values that are not finite and positive, and samples that
- * scatter so widely that the best line has b = 0.
+ * scatter so widely that the best fit has b = 0.
  * @example
  * ```ts
  * const samples = [{ numHosts: 2, secondsPerByte: 1 }, { numHosts: 4, secondsPerByte: 2 }];

@@ -38,8 +38,8 @@ const checkSlowdown = (slowdown: Slowdown): void => {
 };
 
 /**
- * Computes the spans of collectives, by bucket, with up to `slowdown.length` collectives at a time: the event loop of
- * `simultaneousTimeline`.
+ * Simulates up to `slowdown.length` concurrent collectives, and returns their spans by bucket. This is the event loop
+ * of `simultaneousTimeline`.
  */
 export const simultaneously = (
   buckets: readonly PlannedBucket[],

@@ -27,13 +27,13 @@ export interface Capacity {
 /** Function that returns the capacity per expert for the sizes of a layer. */
 export type CapacityRule = (sizes: CapacitySizes) => Capacity;
 
-/** Quantity that is rounded if the number of slots is fractional. */
+/** Rounding rule that makes the number of slots per expert an integer; see `CapacityByFactorOptions.rounding`. */
 export type CapacityRounding = "slots-up" | "choices-down" | "tokens-up";
 
 export interface CapacityByFactorOptions {
   /**
-   * Capacity factor f. With 1, there are as many slots as choices, which is enough if all experts are chosen equally
-   * often.
+   * Capacity factor f. With f = 1, all experts together have as many slots as there are choices. These slots are enough
+   * if all experts are chosen equally often.
    */
   readonly factor: number;
   /**
@@ -100,8 +100,8 @@ export interface CapacityByMaximumOptions {
 
 /**
  * Returns a rule with enough slots for the maximum load of an expert, so that no entry is dropped. Sizes in a graph are
- * constant, so the load needs a bound. If a load exceeds the bound, the output is NaN, and the step stops. The layer's
- * `greatestLoad` figure is the required bound. Only the dense dispatcher sends unused slots.
+ * constant, so the load needs a bound. If a load exceeds the bound, the output is NaN, and the step stops. The layer
+ * reports the smallest sufficient bound as `greatestLoad`. Only the dense dispatcher sends unused slots.
  *
  * @throws ArgumentError for a bound that is not a positive integer.
  * @example

@@ -17,8 +17,8 @@ import {
 import type { Order } from "./order.ts";
 
 /**
- * Counts the distinct (token, rank) pairs with an entry, f32 []. A result below the number of choices with a slot means
- * that some tokens are sent to one rank for several choices.
+ * Counts the distinct (token, rank) pairs in which the token has a slot at an expert of the rank, f32 []. If the count
+ * is below the number of choices with a slot, some tokens are sent to one rank for several choices.
  *
  * @param own e, number of experts per rank.
  * Cost: T·K + T·P numbers.

@@ -13,7 +13,8 @@ export const mixToSlots = (x_TD: Tensor, dispatch_TEC: Tensor): Tensor =>
 export const mixFromSlots = (y_RD: Tensor, combine_TEC: Tensor): Tensor => matmul(flat(combine_TEC), y_RD);
 
 /**
- * Returns the slot assignment (order) that dispatches each slot like a token with a single choice of weight 1.
+ * Returns the slot assignment (order) for soft routing. Each expert slot is dispatched like a token with a single
+ * choice of weight 1.
  *
  * @param positions_E position of each expert, i32.
  */

@@ -54,8 +54,8 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
    */
   readonly shared?: Experts<SharedParams>;
   /**
-   * Capacity of an expert for the tokens of one rank. Not used for a mixture, because the mixture's gate sets the
-   * number of slots. Default: `capacityByFactor({ factor: 1.25 })`.
+   * Capacity of an expert for the tokens of one rank. Not used for soft routing, because the gate then sets the number
+   * of slots. Default: `capacityByFactor({ factor: 1.25 })`.
    */
   readonly capacity?: CapacityRule;
   /**
@@ -120,7 +120,9 @@ export interface MoeContext {
    * tokens. Required only by noise and random drop orders.
    */
   readonly key?: Tensor;
-  /** Sums over the full batch that auxiliary losses need. Present if the tokens are a part of a batch. */
+  /**
+   * Sums over the full batch that auxiliary losses need. Present if the tokens of this call are only a part of a batch.
+   */
   readonly whole?: WholeBatch;
 }
 
@@ -149,7 +151,7 @@ const keyed = ({ key, ...context }: MoeContext, use: number | Tensor): MoeContex
   ...(key !== undefined && { key: foldIn(key, use) }),
 });
 
-/** Expert outputs for a rank's tokens, with the figures to report about their dispatch. */
+/** Expert outputs for a rank's tokens, with metrics of their dispatch. */
 interface Routed {
   readonly y_TD: Tensor;
   readonly figures: Omit<MoeFigures, keyof GateFigures>;
@@ -166,8 +168,8 @@ interface Routed {
  * step. With `shards`, gradients of experts are sums over the ranks of the product axis.
  *
  * Cost: the gate, `2·T·D·E` flops for most gates; the experts, for K·T rows per rank on average; the dispatcher, twice
- * in forward and twice in backward; three small all-reduces for the figures, which are removed from the graph if the
- * figures are not used.
+ * in forward and twice in backward; three small all-reduces for the metrics of the report, which are removed from the
+ * graph if the metrics are not used.
  * @throws ArgumentError if the number of experts is not a multiple of the number of ranks, the placement is not a
  *   permutation, or sharded experts lack `hiddenDims`.
  * @example

@@ -14,16 +14,16 @@ export interface MoeState<GateState> extends LoadHistory {
 }
 
 export interface MoeFigures extends GateFigures {
-  /** Share of choices without a slot, over all ranks, f32 []. */
+  /** Fraction of expert choices that are dropped because the expert has no free slot, over all ranks, f32 []. */
   readonly droppedShare: Tensor;
   /**
-   * Share of rows whose token the same rank also receives in another row, over all ranks, f32 []. This is the saving of
-   * a dispatcher that sends each token once per rank. 1 − 1/K if one rank has all experts.
+   * Fraction of rows that repeat a token of another row on the same rank, over all ranks, f32 []. A dispatcher that
+   * sends each token once per rank saves this fraction of rows. 1 − 1/K if one rank has all experts.
    */
   readonly duplicationRate: Tensor;
   /**
-   * Largest number of tokens of one rank that chose the same expert, f32 []. This is the smallest bound with which no
-   * entry is dropped.
+   * Largest number of tokens of one rank that chose the same expert, f32 []. This is the smallest `bound` of
+   * `capacityByMaximum` with which no entry is dropped.
    */
   readonly greatestLoad: Tensor;
 }
@@ -33,9 +33,12 @@ export interface MoeReport {
   /** Sum of the gate's auxiliary losses, to add to the loss, f32 []. */
   readonly loss: Tensor;
   readonly figures: MoeFigures;
-  /** Sums over these tokens that auxiliary losses need over a full batch. */
+  /**
+   * Sums over the tokens of this call. If the tokens are a part of a batch, the sums of all parts are added up for the
+   * auxiliary losses; see `WholeBatch`.
+   */
   readonly sums: TokenSums;
-  /** Chosen experts of the tokens that this rank gates, i32 [T, K]; −1 for no choice. Absent for a mixture. */
+  /** Chosen experts of the tokens that this rank gates, i32 [T, K]; −1 for no choice. Absent for soft routing. */
   readonly choices_TK?: Tensor;
 }
 
@@ -45,7 +48,10 @@ export interface MoeLayerApplied<State> {
   readonly report: Pick<MoeReport, "loss" | "figures" | "sums">;
 }
 
-/** Results for several parts of a batch, all computed from the same state. */
+/**
+ * States and reports of a layer for several parts of a batch, as input of `joinMoeParts`. All parts start from the same
+ * state.
+ */
 export interface MoeLayerParts<State> {
   /** State before the first part. */
   readonly before: State;

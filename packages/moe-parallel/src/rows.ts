@@ -25,8 +25,8 @@ export interface RowTokens {
 }
 
 /**
- * Returns the row of each entry if the rows of an expert are contiguous: i32 [T, K], −1 for an entry without a slot.
- * (Such an entry also has no expert, so its first row counts as 0.)
+ * Returns the row of each entry if the rows of an expert are contiguous: i32 [T, K], −1 for an entry without a slot. An
+ * entry without a slot has expert −1 and slot −1, and its first row counts as 0, so the sum is −1.
  *
  * @param firstRow_E first row of each expert, i32.
  */
@@ -44,7 +44,7 @@ export const entriesOfRows = (rows_N: Tensor, numRows: number): Tensor => {
   return scatterAdd(full([numRows], -1, "i32"), reshape(rows_N, [numEntries]), add(arange(numEntries), 1));
 };
 
-/** Returns the token of each entry if each token has `perToken` consecutive entries; −1 stays −1. */
+/** Returns the token index of each entry, for entries in token order with `perToken` entries per token; −1 stays −1. */
 export const tokensOf = (entries: Tensor, perToken: number): Tensor =>
   perToken === 1 ? entries : where(less(entries, 0), -1, divide(entries, perToken));
 

@@ -33,7 +33,7 @@ const operatorColumns: readonly (readonly [string, (row: CsvRow) => Field])[] = 
   ["predicted_seconds", ({ predictedSeconds }) => predictedSeconds],
 ];
 
-/** Converts time outside operators to a row of its own, so that the shares of a file add up to 1. */
+/** Converts the time outside operators of one kind to a row, so that the shares of a file add up to 1. */
 const outsideRowOf = ({ kind, seconds, share }: OutsideRow): CsvRow => ({
   operator: outsideNames[kind],
   scope: "",

@@ -1,11 +1,11 @@
 import { operator, type Operator, type PassSetting, work } from "./operator.ts";
 
-/** Numbers of values read and written, and flops, of an elementwise operator that passes over its operands once. */
+/** Element counts read and written, and flops, of an elementwise operator that passes over its operands once. */
 export interface Sweep {
   readonly read: number;
   readonly written: number;
   readonly flops: number;
-  /** Numbers of values read and written, and flops, in the backward pass. Default: no backward pass. */
+  /** Element counts read and written, and flops, of the backward pass. Default: no backward pass. */
   readonly backward?: { readonly read: number; readonly written: number; readonly flops: number };
   readonly saved?: number;
   readonly parameters?: number;

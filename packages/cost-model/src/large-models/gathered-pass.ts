@@ -1,4 +1,4 @@
-/** Times of one part of a model, such as a layer, in a pass with ZeRO-3. */
+/** Times of one part of a model, such as a layer, in a forward or backward pass with ZeRO-3. */
 export interface GatheredUnit {
   readonly gatherSeconds: number;
   readonly computeSeconds: number;

@@ -53,8 +53,8 @@ export interface TrainingConfiguration {
   /** Values that the backward pass recomputes instead of reading saved values. Default: none. */
   readonly recomputation?: RecomputationMode | undefined;
   /**
-   * Whether to use FlashAttention. This setting and all following settings except `offload` are for transformers only.
-   * Default: true.
+   * Whether to use FlashAttention. Default: true. This option and all options after it, except `offload`, are allowed
+   * only for transformers.
    */
   readonly flashAttention?: boolean | undefined;
   /** Number of ranks that share each layer. Default: 1. */

@@ -6,8 +6,8 @@ import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.t
 import { planMgWfbpOptimal } from "./mg-wfbp-exact.ts";
 
 /**
- * Cuts of a bucket plan, one flag per tensor in ready order: whether a bucket ends after the tensor. Always true for
- * the last tensor.
+ * Bucket boundaries of a plan (cuts), one flag per tensor in ready order: whether a bucket ends after the tensor.
+ * Always true for the last tensor.
  */
 type Cuts = readonly boolean[];
 
@@ -33,7 +33,7 @@ const cutsOf = (plan: BucketPlan, { tensors }: GradientProfile): Cuts => {
   });
 };
 
-/** Returns the variants of `cuts` with the cut at `i` toggled, or moved by one tensor. */
+/** Returns the variants of `cuts` in which the cut after tensor `i` is toggled, or moved by one tensor. */
 const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
   const [here, next] = [cuts[i]!, cuts[i + 1]!];
   const toggled = cuts.with(i, !here);

@@ -72,8 +72,8 @@ const toUnit = (x: number, { low, high, scale }: SearchBound): number =>
   scale === "log" ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low);
 
 /**
- * Maps a number in the unit interval to the bounds. The result is clamped because rounding errors may exceed the
- * bounds.
+ * Maps a coordinate in [0, 1] to a value within the bounds of its dimension. The value is clamped because rounding
+ * errors may exceed the bounds.
  */
 const fromUnit = (u: number, { low, high, scale }: SearchBound): number =>
   Math.min(high, Math.max(low, scale === "log" ? low * (high / low) ** u : low + (high - low) * u));

@@ -26,8 +26,8 @@ const lengths: Vector = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
 const noises: Vector = [1e-6, 1e-4, 1e-2, 0.1, 0.5];
 
 /**
- * Returns the negative log prior of ln(length) and ln(noise). With few points, the likelihood without a prior could
- * select extreme values.
+ * Returns the negative log prior, up to a constant, of the logarithms of a Gaussian process's length scale and noise
+ * fraction. With few points, the likelihood without a prior could select extreme values.
  */
 const penalty = (length: number, noise: number): number =>
   Math.log(length / 0.3) ** 2 / 2 + Math.log(noise / 1e-2) ** 2 / 50;

@@ -1,10 +1,10 @@
 import type { ComputeDevice } from "../hardware/hardware.ts";
 import type { Work } from "../hardware/roofline.ts";
 
-/** Source of an efficiency value. */
+/** How an efficiency was obtained: measured at the requested size, interpolated between measured sizes, or assumed. */
 export type Basis = "measured" | "interpolated" | "assumed";
 
-/** Efficiency of a kernel relative to the roofline, in (0, 1], with its source. */
+/** Efficiency of a kernel relative to the roofline, in (0, 1], and how the efficiency was obtained. */
 export interface Efficiency {
   readonly value: number;
   readonly basis: Basis;
@@ -13,15 +13,18 @@ export interface Efficiency {
 /** Returns log2 of an amount. An amount of 0 is treated as 1, because kernels that only move data have no flops. */
 const log2 = (amount: number): number => Math.log2(Math.max(1, amount));
 
-/** Returns the distance between two amounts of work, in doublings of flops and bytes. */
+/**
+ * Returns the distance between two amounts of work: the Euclidean norm of the differences in log2(flops) and
+ * log2(bytes). Doubling either flops or bytes is a distance of 1.
+ */
 export const workDistance = (a: Work, b: Work): number =>
   Math.hypot(log2(a.flops) - log2(b.flops), log2(a.bytes) - log2(b.bytes));
 
-/** Maximum distance at which a single measured size is used without interpolation: half a doubling. */
+/** Maximum `workDistance` at which a single measured size is used without interpolation. */
 const sameSize = 0.5;
 /**
- * Maximum distance of measured sizes to use for interpolation, in doublings. Kernels with more than 16 times the work
- * use other cache levels.
+ * Maximum `workDistance` of the measured sizes used for interpolation. Kernels with more than 16 times the work use
+ * other cache levels.
  */
 const farthest = 4;
 /** Maximum number of measured sizes to interpolate between. */

@@ -19,8 +19,8 @@ export interface PricedExchange {
 }
 
 /**
- * Returns a kernel's step with a predicted time that excludes the addition of the mean to another tensor. Undefined if
- * the kernel does nothing else.
+ * Returns a kernel's step with a predicted time that excludes one part of the kernel's work: the f32 addition of the
+ * mean gradient to another tensor. Undefined if the kernel does nothing else.
  */
 const withoutAddition = (step: KernelStep, elements: number, price: KernelPricer): KernelStep | undefined => {
   const adding: Work = { flops: elements, bytes: 12 * elements };

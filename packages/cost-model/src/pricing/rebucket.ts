@@ -53,9 +53,9 @@ export interface Rebucketing {
 /**
  * Converts a step that exchanges each tensor separately during computation into a step that exchanges groups of
  * tensors. Each group is packed and sent when its last gradient is ready. The step waits for the group when its first
- * result is needed. The kernels of a group are priced as one kernel with their total work. Without overlap, messages
- * follow one another after all gradients are ready, and the step waits for every collective other than an exchange
- * directly after its start.
+ * result is needed. The time of a group's kernels is predicted as for one kernel with their total work. Without
+ * overlap, messages follow one another after all gradients are ready, and the step waits for every collective other
+ * than an exchange directly after its start.
  *
  * Not modeled: copies into a bucket, which backends avoid by storing gradients contiguously.
  *
@@ -75,7 +75,10 @@ export const rebucket = (
   const removed = new Set(
     [...exchanges.values()].flatMap(({ encode, start, wait, decode }) => [...encode, start, wait, ...decode]),
   );
-  /** Steps to insert, by program index: before the step with this index, or instead of this step if it is removed. */
+  /**
+   * Steps to insert, by the index of a program step. They are inserted before this step, or replace this step if it is
+   * removed.
+   */
   const inserted = new Map<number, FreeStep[]>();
   const insert = (index: number, added: readonly FreeStep[]): void => {
     const existing = inserted.get(index);

@@ -23,11 +23,12 @@ export interface CollectiveInstance extends Flow<number> {
    * depends on.
    */
   missing: number;
-  /** Time in seconds of the latest event so far of those that `missing` counted. */
+  /** Time in seconds of the latest event that has occurred, of the events that `missing` counts down. */
   readySeconds: number;
   isReady: boolean;
   /**
-   * Whether all earlier collectives in the group's lane, which have the same priority, allow this collective to begin.
+   * Whether the collective is admitted: earlier collectives of its group with the same priority (its lane) no longer
+   * block this collective.
    */
   hasTurn: boolean;
   /** Number of members whose stream is still busy with earlier phases, by phase. */

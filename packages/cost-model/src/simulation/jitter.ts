@@ -31,7 +31,10 @@ export interface Jitter {
   readonly sameOnRanks: boolean;
 }
 
-/** Constants that separate random numbers for different purposes; folded into the key of the seed or of a step. */
+/**
+ * Purposes of random numbers. The constant of a purpose is folded into the key of the seed or of a step, so that each
+ * purpose has independent random numbers.
+ */
 const purposes = { computation: 0, communication: 1, stragglers: 2, steps: 3 } as const;
 
 const uniform = (word: number): number => (word + 0.5) / 2 ** 32;

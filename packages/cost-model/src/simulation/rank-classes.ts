@@ -50,7 +50,7 @@ const maxRounds = 16;
 
 const countOf = (colors: readonly number[]): number => new Set(colors).size;
 
-/** Returns as text how often each color (number of a rank class) occurs, in ascending order of the colors. */
+/** Returns a text that lists each color (index of a rank class) with its count, in ascending order of the colors. */
 const tally = (colors: Iterable<number>): string => {
   const counts = new Map<number, number>();
   for (const color of colors) counts.set(color, (counts.get(color) ?? 0) + 1);

@@ -234,7 +234,7 @@ export const simulateScheduleIn = <T>(
 };
 
 /**
- * Simulates like `simulateScheduleIn`, with times in seconds as plain numbers and costs of measured links.
+ * Simulates a collective like `simulateScheduleIn`. Times are plain numbers in seconds, with costs of measured links.
  * @example
  * ```ts
  * import { ethernetLinks } from "@skein/collectives";

@@ -74,10 +74,11 @@ const checkCount = (name: string, value: number): void => {
 /**
  * Simulates training steps of many ranks.
  *
- * A rank computes one task at a time, in the order of its program. A collective begins when all members have started
- * it, and all earlier collectives of its members on the same stream and lane are done. The collectives of a group and
- * lane run one after another, or `concurrent` at a time. The phases of a collective run in sequence. Each phase takes
- * start-up + slowdown · transfer. With k concurrent transfers on the phase's most loaded link,
+ * A rank computes one task at a time, in the order of its program. A lane contains the collectives of equal priority. A
+ * collective begins when all members have started it, and all earlier collectives of its members on the same stream and
+ * lane are done. The collectives of a group and lane run one after another, or `concurrent` at a time. The phases of a
+ * collective run in sequence. Each phase takes start-up + slowdown · transfer. With k concurrent transfers on the
+ * phase's most loaded link,
  *
  *     slowdown = 1 + (k − 1)(1 + η / b),   so T_k = a + k · b · M + (k − 1) · η · M
  *

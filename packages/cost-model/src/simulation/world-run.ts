@@ -63,7 +63,10 @@ export class WorldRun {
   private readonly perStep: number;
   /** Links of the group members' streams, by group class. */
   private readonly intraLinks: readonly CollectiveInstance["links"][];
-  /** Lanes by group class and priority: collectives of the lane in order, and number of admitted collectives. */
+  /**
+   * Lanes by group class, then by priority. A lane contains its collectives in order, and the number of collectives
+   * admitted so far.
+   */
   private readonly lanes: readonly ReadonlyMap<number, { readonly ordinals: readonly number[]; admitted: number }>[];
   private readonly runnable: number[] = [];
   private now = 0;

@@ -29,7 +29,7 @@ export const runWithBackwardChunks = <Params>(
   const backward = { ...sizes, numChunks: backwardChunks };
   const rowsOf = (chunks: readonly ExpertRows[]): readonly Tensor[] => chunks.map(({ rows_SD }) => rows_SD);
   /**
-   * Returns the received rows of the forward pass, rearranged into the backward chunks. In the backward pass, their
+   * Returns the rows received in the forward pass, rearranged into the backward chunks. In the backward pass, the rows'
    * cotangents are sent back in these chunks.
    */
   const reuseReceived = (x: Tensor, rows: readonly Tensor[]): readonly ExpertRows[] => {

@@ -37,7 +37,7 @@ export const chunkRanges = (count: number, numChunks: number): readonly ChunkRan
 /** Returns the exclusive cumulative sum along the last dimension. */
 export const before = (counts: Tensor): Tensor => subtract(cumsum(counts), counts);
 
-/** A chunk of a rank's tokens, with the order and sizes for this chunk. */
+/** A chunk of a rank's tokens, with the slot assignment (order) and the dispatch sizes of this chunk. */
 export interface TokenChunk {
   readonly x_TD: Tensor;
   readonly order: Order;

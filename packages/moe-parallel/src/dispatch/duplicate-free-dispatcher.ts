@@ -6,18 +6,19 @@ import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 /**
  * Dispatcher that sends a token only once to each group of ranks with any of its experts, instead of once per expert.
- * Along the outermost axis, a token is sent to each group that needs the token, to the rank with the sender's index.
- * From there, it is sent along the next axis in the same way. With a single axis, a token is sent once to each rank.
- * Each rank creates the rows of its own experts. On the way back, each rank sums its experts' weighted outputs per
- * token. Each relay rank sums received results, before it sends the sum over the slower link.
+ * Along the outermost axis, each group with any of the token's experts receives one copy. The receiver is the rank with
+ * the same index in its group as the sender. The receiver sends the token along the next axis in the same way. With a
+ * single axis, a token is sent once to each rank with any of its experts. Each rank creates the rows of its own
+ * experts. On the way back, each rank sums its experts' weighted outputs per token. Each relay rank sums received
+ * results, before it sends the sum over the slower link.
  *
  * A token is sent together with its weights, so that the weights' gradients return with the token's gradient.
  *
  * Cost: for K choices `4·(D + 2·K)` bytes per copy that leaves a rank in dispatch, `4·D` in combine and `4·(D + K)` in
  * backward; per chunk `4·E·(P − 1)` bytes of counts sent per rank, and `12·(g − 1)` for each axis of g ranks. At each
- * level, a token has one copy per group with any of its experts. So along the outermost axis, there are never more
- * copies than rows in `raggedDispatcher`; over all axes together, there may be more. Relay ranks allocate memory for
- * the maximum number of copies.
+ * level, a token has one copy per group with any of its experts. So along the outermost axis, the number of copies
+ * never exceeds the number of rows that `raggedDispatcher` sends; over all axes together, it may. Relay ranks allocate
+ * memory for the maximum number of copies.
  * @throws ArgumentError for invalid options, and if the product of the axes is not the experts' axis.
  * @example
  * ```ts

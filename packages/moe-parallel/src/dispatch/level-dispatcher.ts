@@ -14,7 +14,7 @@ import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatc
 export interface LevelRoute {
   /** Hops in the order of dispatch. */
   readonly hops: readonly Hop[];
-  /** Source copy and weight of each row for this rank's experts. */
+  /** Index of the received copy from which each row of this rank's experts is made, and weight of the row. */
   readonly rows: RowTokens;
 }
 
@@ -30,9 +30,12 @@ export interface LevelStrategy {
   readonly unpack: (x_ND: Tensor, width: number) => { readonly x_ND: Tensor; readonly weights_NK?: Tensor };
   /** Returns the levels in the order of dispatch. */
   readonly orderLevels: (levels: readonly Level[]) => readonly Level[];
-  /** Returns the number of targets per copy: K if a copy is used by several experts, otherwise 1. */
+  /**
+   * Returns the maximum number of targets (expert rows) of one copy: K if a copy can be used by several experts,
+   * otherwise 1.
+   */
   readonly targetsPerCopy: (sizes: DispatchSizes) => number;
-  /** Returns the maximum number of copies that one rank sends to ranks with `numExperts` experts in total. */
+  /** Returns the maximum number of copies that one rank sends to a set of ranks with `numExperts` experts in total. */
   readonly maxCopies: (numExperts: number, sizes: DispatchSizes) => number;
 }
 

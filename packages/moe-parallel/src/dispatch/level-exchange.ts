@@ -25,7 +25,7 @@ import { groupOf } from "./targets.ts";
 /** Copies of tokens between two hops. */
 export interface Copies {
   readonly x_XD: Tensor;
-  /** Target rows of each copy, i32; see `targetsOf`. */
+  /** Targets of each copy, i32; 0 for no target. See `targetsOf`. */
   readonly targets_NK: Tensor;
   /** Weight of each copy in the sum for its token, f32. Default: 1. */
   readonly weights_N?: Tensor;
@@ -40,8 +40,8 @@ export interface Hop extends RowTokens {
 }
 
 /**
- * Returns the row of each copy for each rank along the axis: i32 [N, g], −1 if the copy is not sent to this rank. The
- * rows for one rank are contiguous.
+ * Returns the send-buffer row of each copy for each rank along the axis: i32 [N, g], −1 if the copy is not sent to the
+ * rank. The rows for one rank are contiguous.
  */
 const leavingRows = (needs_Ng: Tensor, room: number): Tensor => {
   const numGroups = needs_Ng.shape[1]!;

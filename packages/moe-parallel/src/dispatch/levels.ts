@@ -30,7 +30,7 @@ export interface Level {
   readonly axis: string;
   /** g, number of ranks along the axis. */
   readonly numGroups: number;
-  /** Distance between adjacent ranks along this axis, in ranks along the experts' axis. */
+  /** Difference between the indices along the experts' axis of two adjacent ranks along this axis. */
   readonly stride: number;
   readonly priority: number;
   readonly copiesPerRank?: number;

@@ -51,10 +51,12 @@ interface RaggedChunk extends RowTokens {
 export type RaggedMetadata = readonly RaggedChunk[];
 
 /**
- * Returns the local expert of each received row; e for an empty row. The rows from each source rank are sorted by
- * expert.
+ * Returns, for each received row, the index of its expert among this rank's e experts; e for an empty row. The rows
+ * from each source rank are sorted by expert.
  *
- * @param counts_Pe number of rows from each rank for each expert. @returns i32 [P, M].
+ * @param counts_Pe number of rows from each rank for each expert.
+ * @param room M, maximum number of rows from one rank.
+ * @returns i32 [P, M].
  */
 const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
   const [numRanks, own] = counts_Pe.shape as [number, number];

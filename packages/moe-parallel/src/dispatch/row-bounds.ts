@@ -4,11 +4,14 @@ import type { DispatchSizes } from "./token-dispatcher.ts";
 
 type Sizes = Pick<DispatchSizes, "numTokens" | "numChoices" | "slots">;
 
-/** Returns the maximum number of entries of one rank for n experts: `min(n·C, T·min(K, n))`. */
+/**
+ * Returns the maximum number of entries with a slot that one rank's tokens can have for n experts:
+ * `min(n·C, T·min(K, n))`.
+ */
 export const maxEntries = (numExperts: number, { numTokens, numChoices, slots }: Sizes): number =>
   Math.min(numExperts * slots, numTokens * Math.min(numChoices, numExperts));
 
-/** Returns the maximum number of a rank's tokens with an entry for any of n experts: `min(n·C, T)`. */
+/** Returns the maximum number of one rank's tokens that can have a slot at any of n experts: `min(n·C, T)`. */
 export const maxTokens = (numExperts: number, { numTokens, slots }: Sizes): number =>
   Math.min(numExperts * slots, numTokens);
 

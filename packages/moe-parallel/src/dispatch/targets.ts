@@ -26,7 +26,7 @@ import type { DispatchSizes } from "./token-dispatcher.ts";
 // of a ragged collective has no targets.
 
 export interface Targets {
-  /** Target of each entry, i32. */
+  /** Target of each entry, i32: positive number of a row on the ranks of the experts; 0 for an entry without a slot. */
   readonly targets_TK: Tensor;
   /** Number of rows from all ranks for each expert of this rank, i32. */
   readonly counts_e: Tensor;
@@ -66,7 +66,7 @@ export const targetsOf = (
   return { targets_TK: where(less(experts_TK, 0), 0, targets_TK), counts_e: gather(total_Pe, rank) };
 };
 
-/** Returns the rank of each target along an axis with rank distance `stride`; −1 for no target. */
+/** Returns, for each target, the index of its rank along an axis with the given stride; −1 for no target. */
 export const groupOf = (
   targets: Tensor,
   { numGroups, stride, numRows }: { readonly numGroups: number; readonly stride: number; readonly numRows: number },

@@ -24,7 +24,7 @@ export interface CosineGateOptions extends TopKRouterOptions {
   readonly temperature?: number;
 }
 
-/** Parameters of a cosine gate. The suffix of a name is its shape. */
+/** Parameters of a cosine gate. The suffix of a parameter's name is the shape of the parameter. */
 export interface CosineParams {
   readonly projection_DJ: Tensor;
   readonly experts_EJ: Tensor;

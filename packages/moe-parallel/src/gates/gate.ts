@@ -30,7 +30,9 @@ export interface GateContext {
   readonly key?: Tensor;
   /** Mesh axes over which tokens are distributed. Loads and means are computed over all ranks along these axes. */
   readonly tokenAxes: readonly string[];
-  /** Sums over the full batch that auxiliary losses need. Present if the tokens are a part of a batch. */
+  /**
+   * Sums over the full batch that auxiliary losses need. Present if the tokens of this call are only a part of a batch.
+   */
   readonly whole?: WholeBatch;
 }
 
@@ -71,7 +73,10 @@ export interface GateOutput<State> {
   readonly state: State;
   /** Sum of the auxiliary losses, f32 []. */
   readonly loss: Tensor;
-  /** Sums over these tokens that auxiliary losses need over a full batch. */
+  /**
+   * Sums over the tokens of this call. If the tokens are a part of a batch, the sums of all parts are added up for the
+   * auxiliary losses; see `WholeBatch`.
+   */
   readonly sums: TokenSums;
   readonly figures: GateFigures;
 }
@@ -80,7 +85,9 @@ export interface GateOutput<State> {
 export interface Gate<Params = unknown, State = unknown> {
   readonly numExperts: number;
   init(key: Tensor): { readonly params: Params; readonly state: State };
-  /** Whether auxiliary losses need sums over a full batch: see `WholeBatch`. Default: false. */
+  /**
+   * Whether the auxiliary losses of a part of a batch need sums over the full batch: see `WholeBatch`. Default: false.
+   */
   readonly needsWhole?: boolean;
   /**
    * Returns the state for the next step, in training. `choose` calls this function with the loads of its tokens.
@@ -121,7 +128,7 @@ const entropyOf = (probabilities_TE: Tensor): Tensor => {
   return mean(negate(sum(multiply(probabilities_TE, logs_TE), { dims: -1 })));
 };
 
-/** Returns the number of choices per expert; for a mixture, the number of slots. */
+/** Returns the load of each expert, f32 [E]: its number of choices, or with soft routing its number of slots. */
 const loadOf = (routing: ExpertChoices | Mixture, numExperts: number): Tensor =>
   routing.kind === "choices"
     ? cast(countPerExpert(routing.choices_TK, numExperts), "f32")

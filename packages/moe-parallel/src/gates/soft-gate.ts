@@ -23,10 +23,10 @@ export interface SoftGateOptions extends Omit<RouterOptions, "losses"> {
   readonly slots?: number;
 }
 
-/** Parameters of a soft gate. The suffix of a name is its shape. */
+/** Parameters of a soft gate. The suffix of a parameter's name is the shape of the parameter. */
 export interface SoftParams {
   readonly slots_RD: Tensor;
-  /** Factor s of the cosines, f32 []. */
+  /** Factor s by which cosines are multiplied, f32 []. */
   readonly scale: Tensor;
 }
 

@@ -1,7 +1,7 @@
 // Shapes: T tokens of this rank, E experts, K choices per token.
 import { ArgumentError, type Tensor } from "@skein/tensor-core";
 
-/** Scores and choices of a gate, as input of auxiliary losses and figures. */
+/** Scores and choices of a gate, from which auxiliary losses and metrics are computed. */
 export interface RouterScores {
   /** Router outputs without noise and bias, f32. */
   readonly logits_TE: Tensor;
@@ -13,7 +13,7 @@ export interface RouterScores {
   readonly noise?: ScoreNoise;
 }
 
-/** Noise added to scores: noisy logits and standard deviations. */
+/** Noise added to router scores, given as noisy logits and standard deviations of the noise. */
 export interface ScoreNoise {
   /** Logits with noise, f32. */
   readonly noisy_TE: Tensor;
@@ -44,8 +44,8 @@ export interface AuxiliaryLoss {
    */
   (scores: RouterScores, tokenAxes: readonly string[], whole?: WholeBatch): Tensor;
   /**
-   * Returns the sums of which the term is a nonlinear function, so that a part of a batch needs the sums of the full
-   * batch. Absent: the term needs no such sums, and the mean of the parts' terms equals the batch's term.
+   * Returns the sums over tokens that the term uses nonlinearly. For a part of a batch, the term needs these sums over
+   * the full batch. Absent: the term needs no such sums, and the mean of the parts' terms equals the batch's term.
    */
   readonly sums?: (scores: RouterScores, tokenAxes: readonly string[]) => TokenSums;
 }

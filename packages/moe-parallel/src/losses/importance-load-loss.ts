@@ -92,8 +92,8 @@ export const importanceLoadLoss = ({ coefficient = 0.1 }: ImportanceLoadLossOpti
 };
 
 /**
- * Returns a sum over the full batch whose gradient reaches one part only. The gradient is multiplied by the number of
- * parts, because the losses of parts are averaged.
+ * Returns a sum over the full batch whose gradient flows to one part of the batch only. The gradient is multiplied by
+ * the number of parts, because the losses of parts are averaged.
  */
 const withGradientOf = (part_E: Tensor, whole_E: Tensor, numParts: number): Tensor =>
   add(stopGradient(whole_E), multiply(subtract(part_E, stopGradient(part_E)), numParts));

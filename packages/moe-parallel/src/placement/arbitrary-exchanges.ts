@@ -10,8 +10,8 @@ const line: fc.Arbitrary<ExchangeLine> = fc.record({
 });
 
 /**
- * Candidate hierarchies: number of groups per level, coarsest level first. The last number is the number of ranks.
- * Includes groups of one rank and groups of all ranks.
+ * Hierarchies for property tests, as group counts per level, coarsest level first. The last count is the number of
+ * ranks. Includes groups of one rank and groups of all ranks.
  */
 const cuts = fc.constantFrom([1], [3], [1, 2], [2, 2], [2, 4], [4, 4], [2, 2, 4], [1, 2, 4], [2, 4, 8], [3, 6]);
 

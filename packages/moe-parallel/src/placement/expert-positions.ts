@@ -63,7 +63,8 @@ export const positionsOfPlacement = (placement: ExpertPlacement): readonly numbe
  * Returns the positions for a placement that differ least from the current positions. An expert that stays on its rank
  * also stays at its position, so that nothing is copied within a rank.
  *
- * @param before current positions. @param after placement of the same experts on the same ranks, without replicas.
+ * @param before current positions.
+ * @param after placement of the same experts on the same ranks, without replicas.
  * @throws ArgumentError for invalid positions or placements, and for placements of different experts.
  * @example
  * ```ts

@@ -6,7 +6,7 @@ import { withExpertsSwapped, type ExpertPlacement } from "./expert-placement.ts"
 import { defaultGamma } from "./smooth-maximum.ts";
 import { swapSeconds } from "./swap-seconds.ts";
 
-/** Largest relative gain that rounding can cause when the same terms are summed in another order. */
+/** Largest relative time difference that rounding can cause when the same terms are summed in another order. */
 const roundingGain = 1e-12;
 
 /** Swap of two experts, with predicted exchange times before and after. */

@@ -3,10 +3,10 @@ import { balancedPacks } from "./balanced-packs.ts";
 import type { ExpertPlacement } from "./expert-placement.ts";
 import { checkDivides, checkLoads } from "./loads.ts";
 
-/** Ranks on which experts are placed: their number, and their loads from sources other than experts. */
+/** Number of ranks on which experts are placed, and initial load of each rank. */
 export interface HeaviestFirstOptions {
   readonly numRanks: number;
-  /** Load of each rank from sources other than experts, in the unit of `loads`. Default: 0. */
+  /** Initial load of each rank, from work other than the placed experts, in the unit of `loads`. Default: 0. */
   readonly rankLoads?: readonly number[];
 }
 

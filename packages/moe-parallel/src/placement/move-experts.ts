@@ -72,8 +72,10 @@ export const maxMovesPerPair = (before: readonly number[], after: readonly numbe
 };
 
 /**
- * Returns, for each entry, the number of entries in the same group with a lower order. @param groups_e i32. @param
- * order_e i32, all different.
+ * Returns, for each entry, the number of entries in the same group with a lower order.
+ *
+ * @param groups_e group of each entry, i32.
+ * @param order_e order of each entry, i32, all different.
  */
 const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
   const count = groups_e.shape[0]!;

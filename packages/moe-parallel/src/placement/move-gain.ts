@@ -11,28 +11,27 @@ export interface MoveGainOptions {
   readonly numSteps: number;
   /** Bytes of an expert's parameters and optimizer state. */
   readonly bytesPerExpert: number;
-  /**
-   * Linear time model for the bytes that a rank sends or receives in a move, possibly the bytes of several experts.
-   */
+  /** Linear time model for the bytes that one rank sends or receives in the moves; a rank may move several experts. */
   readonly link: ExchangeLine;
 }
 
-/** Gain of moving experts, compared with the time of the moves. */
+/** Step time saved by moving experts, compared with the time of the moves. */
 export interface MoveGain {
-  /** Whether the total gain of all steps exceeds the time of the moves. */
+  /** Whether `numSteps` steps together save more time than the moves take. */
   readonly paysOff: boolean;
   readonly moveSeconds: number;
-  /** Total gain of `numSteps` steps minus the time of the moves. */
+  /** Time saved by `numSteps` steps together, minus the time of the moves. */
   readonly gainSeconds: number;
-  /** Number of steps after which the gain equals the time of the moves; ∞ if a step gains nothing. */
+  /** Number of steps after which the saved time equals the time of the moves; ∞ if the new placement saves no time. */
   readonly breakEvenSteps: number;
 }
 
 /**
- * Decides whether moves pay off: whether n steps save more, n · (before − after), than the moves take. Ranks send and
- * receive at the same time, and the busiest rank determines the time of the moves: α + β · max(sent, received) · bytes.
+ * Decides whether moves pay off: whether the time saved by n steps, n · (before − after), exceeds the time of the
+ * moves. Ranks send and receive at the same time, and the busiest rank determines the time of the moves:
+ * α + β · max(sent, received) · bytes, with the numbers of experts that a rank sends and receives.
  *
- * @throws ArgumentError for figures that are negative or not finite.
+ * @throws ArgumentError for options that are negative or not finite.
  * @example
  * ```ts
  * const link = { startupSeconds: 0.001, secondsPerByte: 1e-9 };

@@ -6,13 +6,19 @@ import type { Exchange } from "./exchange-levels.ts";
  * Token counts that determine how the message counts of one all-to-all change when an expert moves to another group.
  */
 export interface SwapCounts {
-  /** Number of tokens that chose the expert and no expert of the group, i32[E · groups · parentGroupSize]. */
+  /**
+   * Number of tokens that chose the expert but no expert of the group, by expert, group and index of the source rank in
+   * its parent group: i32[E · groups · parentGroupSize].
+   */
   readonly gained: Int32Array;
-  /** Number of tokens that chose the expert and no other expert of its group, i32[E · parentGroupSize]. */
+  /**
+   * Number of tokens that chose the expert and no other expert of its group, by expert and index of the source rank in
+   * its parent group: i32[E · parentGroupSize].
+   */
   readonly alone: Int32Array;
   /**
-   * Number of the tokens counted in `alone` that also chose a second expert, in another group, i32[E · E ·
-   * parentGroupSize].
+   * Number of the tokens counted in `alone` that also chose a second expert, in another group, by expert, second expert
+   * and index of the source rank in its parent group: i32[E · E · parentGroupSize].
    */
   readonly aloneWith: Int32Array;
 }

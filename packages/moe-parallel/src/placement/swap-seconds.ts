@@ -32,7 +32,7 @@ const sumsOfOthers = (sums: Float64Array): Float64Array => {
   return others;
 };
 
-/** Adds the time of one all-to-all to `seconds`, f64[E · E], for each swap of two experts. */
+/** Adds the predicted time of one all-to-all after each possible swap of two experts to `seconds`, f64[E · E]. */
 const addExchange = (
   seconds: Float64Array,
   routing: Routing,
@@ -53,7 +53,8 @@ const addExchange = (
   for (const [i, count] of counts.entries()) if (count > 0) sums[Math.floor(i / parentGroupSize)]! += power(count);
   const others = sumsOfOthers(sums);
   /**
-   * Returns the number of tokens in one message to the group of `left`, after `come` has replaced `left` in this group.
+   * Returns the number of tokens in one message to the group of expert `left`, after expert `come` has replaced `left`
+   * in this group.
    */
   const countAfter = (left: number, come: number, offset: number): number =>
     counts[groupOf[left]! * parentGroupSize + offset]! +

@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkRouting, type Routing } from "./routing.ts";
 
-/** Routing of one step. */
+/** Routing of a layer's tokens in one step. */
 export interface RoutedStep {
   readonly step: number;
   readonly routing: Routing;

@@ -30,7 +30,7 @@ export interface ExpertShards extends ShardAxes {
    */
   readonly splits: boolean;
   /**
-   * Returns a dispatcher that sends tokens to all shards of their experts, whose outputs are partial sums.
+   * Returns a dispatcher that sends tokens to all shards of their experts. Each shard outputs a partial sum.
    *
    * @param given dispatcher option of the layer. Undefined: the option is not set.
    */

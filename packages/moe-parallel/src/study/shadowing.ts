@@ -1,7 +1,10 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { checkLoads } from "../placement/loads.ts";
 
-/** Sizes of experts with two dense layers (from D to H and back), and network and arithmetic speed of the machines. */
+/**
+ * Parameters of the shadowing cost model: sizes of experts with two dense layers (from D to H and back), network
+ * bandwidth, and arithmetic speed.
+ */
 export interface ShadowingCosts {
   /** D, model width. */
   readonly modelWidth: number;
@@ -27,7 +30,7 @@ export const fasterMoeDefaults: ShadowingCosts = {
 };
 
 export interface Shadowing {
-  /** Experts that every rank has, heaviest expert first. */
+  /** Shadowed experts, which are sent to all ranks, heaviest expert first. */
   readonly experts: readonly number[];
   /** Predicted seconds of a layer in one step, forward and backward. */
   readonly seconds: number;

@@ -3,7 +3,7 @@ import { byteUnits, bytesText } from "../quantities.ts";
 import { chart, isSize, percent, pixel } from "./svg.ts";
 import { linearTicks, tickTexts } from "./ticks.ts";
 
-/** A value that occupies memory between two positions of a step, inclusive. */
+/** A value that is in memory from position `from` to position `to` of a step, both inclusive. */
 export interface Lifetime {
   readonly name: string;
   readonly bytes: number;

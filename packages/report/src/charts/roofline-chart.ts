@@ -21,12 +21,15 @@ export interface Roof {
 }
 
 const height = 320;
-/** Dot radii in pixels: `least` is the minimum, and `most` is the radius of a point whose time is the total time. */
+/**
+ * Dot radii in pixels: `least` is the minimum radius, and `most` is the radius of an operator that takes the total time
+ * of all operators.
+ */
 const radius = { least: 2.5, most: 34 };
 
 const isDrawn = ({ flops, bytes, seconds }: RooflinePoint): boolean => [flops, bytes, seconds].every(isSize);
 
-/** Returns a range that contains all positive values, with half a decade of margin on both sides. */
+/** Returns the range of the positive values, extended by half a decade at both ends. */
 const rangeWithMargin = (values: readonly number[]): readonly [number, number] => {
   const half = Math.sqrt(10);
   return [

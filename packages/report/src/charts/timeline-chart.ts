@@ -21,14 +21,14 @@ export interface TimelineTrack {
 }
 
 /**
- * Range of horizontal coordinates: integers from 0 to this number cover the whole time range. These integers fit into
- * the 24 bits of browsers' floats. For a step of a millisecond, one unit is 100 ps.
+ * Number of horizontal coordinate units in the whole time range. Coordinates are integers from 0 to this number, which
+ * fit into the 24 significant bits of browsers' floats. For a step of a millisecond, one unit is 100 ps.
  */
 const units = 10_000_000;
 const heights = { axis: 22, group: 20, track: 18, predicted: 11, gap: 6 };
 /**
- * Heights in pixels for tracks with several rows: height of a row of measured spans, height of a row of predicted
- * spans, and maximum height of the track (`most`).
+ * Heights in pixels for tracks with several rows. `measured` and `predicted`: height of one row of measured or
+ * predicted spans. `most`: maximum height of the track.
  */
 const rowHeight = { measured: 9, predicted: 5, most: 72 };
 /** Height of a row, and of a span in a row, in the coordinates of the track. */

@@ -9,7 +9,7 @@ import { sortableTable } from "./table.ts";
 const maxColumns = 160;
 /** Maximum number of rows of a heat map, so that the page stays readable; the table lists all experts. */
 const maxRows = 64;
-/** Load relative to the mean from which on cells have the darkest shade. */
+/** Smallest relative load (load divided by mean load) of cells with the darkest shade. */
 const most = 3;
 
 const mean = (values: readonly number[]): number =>
@@ -25,7 +25,7 @@ const relativeLoads = ({ loads }: ExpertLoads): number[][] =>
     return own.map((load) => (meanLoad > 0 ? load / meanLoad : 0));
   });
 
-/** Averages loads over bins of consecutive steps. */
+/** Averages the relative loads of each expert over bins of consecutive steps. */
 const binned = (
   steps: readonly number[],
   relative: readonly (readonly number[])[],

@@ -4,7 +4,7 @@ import { cut, displayWidth, padded } from "./display-width.ts";
 export interface TextColumn {
   readonly heading: string;
   readonly numeric: boolean;
-  /** Position at which text that is too long is cut. */
+  /** Part of a cell's text that an ellipsis replaces if the text is too long. */
   readonly cutAt: "middle" | "end";
   /** Minimum width to which a text column is shortened. If the table is still too wide, columns are dropped. */
   readonly least: number;

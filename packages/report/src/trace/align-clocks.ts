@@ -12,8 +12,8 @@ const synchronizing: ReadonlySet<string | undefined> = new Set([
 const hostOf = (process: string | undefined): string => process?.split(":")[0] ?? "";
 
 /**
- * Returns the end times of one rank's synchronizing collectives that include all ranks. A key consists of the
- * collective's name and the number of earlier collectives with this name.
+ * Returns the end times of one rank's synchronizing collectives that include all ranks, by key. The key of a collective
+ * consists of the name and the number of earlier collectives with this name.
  */
 const endsOf = (spans: readonly Span[], worldSize: number): ReadonlyMap<string, number> => {
   const occurrences = new Map<string, number>();

@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { flowOf, type SpanEvent, spanOf, traceEvent, type TraceFacts } from "./trace-event.ts";
 import { traceError } from "./trace-error.ts";
 
-/** State of a trace that was cut off. */
+/** Extent of a trace that was cut off: the time up to which it is complete, and its incomplete steps. */
 export interface TraceCut {
   /** Time up to which all spans were read, in seconds on the trace's clock. */
   readonly reachedSeconds: number;

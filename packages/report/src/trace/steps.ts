@@ -86,7 +86,7 @@ export const sumsByName = (spans: readonly Span[], track: Span["track"]): Readon
   return sums;
 };
 
-/** Sums the durations of the spans on one track, by rank, step and name. Each span is visited once. */
+/** Sums the durations of the spans on one track by name, for each rank and step: result[rank][step]. */
 export const secondsByRank = (
   steps: readonly WorldStep[],
   track: Span["track"],

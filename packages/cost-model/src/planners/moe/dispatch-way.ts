@@ -45,7 +45,10 @@ export interface DispatchLinks {
 
 /** Computation seconds of a rank: forward plus backward. */
 export interface LayerComputing {
-  /** Seconds that the experts need for R rows. While the experts process one chunk, other chunks can be sent. */
+  /**
+   * Seconds that the experts need for R rows, the rows that one rank sends. While the experts process one chunk, other
+   * chunks can be sent.
+   */
   readonly expertSeconds: number;
   /** Extra seconds of expert computation per chunk. */
   readonly chunkSeconds: number;
@@ -146,8 +149,8 @@ const trafficOf = (
 };
 
 /**
- * Number of collectives per level and chunk, to the experts (`there`) and back. Methods other than `dense` send row
- * counts in separate collectives before the rows.
+ * Number of collectives per level and chunk, on the way to the experts (`there`) and on the way back (`back`). Methods
+ * other than `dense` send row counts in separate collectives before the rows.
  */
 interface StartUps {
   readonly there: number;

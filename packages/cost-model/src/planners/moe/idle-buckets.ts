@@ -80,7 +80,8 @@ export const planIdleBuckets = (
   const { tensors } = profile;
   const numTensors = tensors.length;
   /**
-   * Returns the seconds to all-reduce the gradients from each index up to `end`, with one all-reduce per merge class.
+   * Returns, for each index, the seconds to all-reduce the gradients from this index up to `end` (exclusive), with one
+   * all-reduce per merge class.
    */
   const secondsUpTo = (end: number): readonly number[] => {
     const bytesOf = new Map<string, number>();

@@ -19,7 +19,8 @@ export interface PipelineChoices {
 }
 
 /**
- * A candidate schedule. With a gradient all-reduce, it takes max(seconds, fixedSeconds + seconds of the all-reduce).
+ * A candidate schedule with its makespan. With a gradient all-reduce of t seconds, the makespan is
+ * max(seconds, fixedSeconds + t).
  */
 export interface PipelineCandidate extends PipelinePlan {
   /** Seconds of the traffic between nodes, without gradients: 2r · t_a2a. */
