@@ -36,7 +36,7 @@ export interface PairFit extends LinkFit {
   readonly to: number;
 }
 
-/** Which ranks take part in one all-to-all: all ranks, the ranks of one host, or one rank of each host. */
+/** Set of ranks that take part in one all-to-all: all ranks, the ranks of one host, or one rank of each host. */
 export type AllToAllLevel = "all" | "within" | "across";
 
 /**
