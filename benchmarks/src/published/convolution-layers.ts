@@ -91,7 +91,7 @@ const [row7, column7, row3, column3] = [
   [3, 1],
 ] as const;
 
-/** Blocks that are repeated, all with stride 1. */
+/** Inception blocks that a network repeats. All their convolutions have stride 1. */
 const inceptionBlocks = {
   a: [
     [[1, 384, 96]],

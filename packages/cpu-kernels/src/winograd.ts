@@ -125,8 +125,8 @@ const forColumns = (columns: number, work: (first: number, count: number) => voi
 };
 
 /**
- * Estimates the nanoseconds in one thread as half of the time of direct sums: the products take a quarter of this time,
- * and products and transforms together take at most all of this time.
+ * Estimates the time of a Winograd convolution in one thread, in nanoseconds: half of the time T of a direct
+ * convolution. The products take T/4, and the transforms take at most 3T/4.
  */
 const nanoseconds = (s: ConvolutionSizes): number => convolutionNanoseconds(s) / 2;
 

@@ -39,7 +39,7 @@ export class EventLoopBrake {
 }
 
 /**
- * Event-loop brake of each WebGPU instance whose pending promises keep the event loop polling. All instances in Node
- * have a brake.
+ * Throttles that keep the event loop from polling at full speed while promises of a WebGPU instance are pending, by
+ * instance. In Node, every instance has a throttle.
  */
 export const brakes: WeakMap<GPU, EventLoopBrake> = new WeakMap();

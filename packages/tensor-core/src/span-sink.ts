@@ -71,7 +71,7 @@ export interface Span {
 /** Spans of one rank. */
 export interface RankSpans {
   readonly rank: number;
-  /** Host and process of the rank. Absent: the rank did not run in a process. */
+  /** Host name and process id of the rank, as `host:pid`. Absent: unknown. */
   readonly process?: string | undefined;
   readonly spans: readonly Span[];
 }

@@ -7,7 +7,7 @@ export type Ending = "finished" | "stopped" | "failed";
 export type ControllerMessage =
   /** Requests that the process starts the assignment. */
   | { readonly type: "assign"; readonly assignment: Assignment }
-  /** Requests that the process starts no further step, and reports the last started step. */
+  /** Asks the process to start no further step, and to report the last step that it started. */
   | { readonly type: "stop" }
   /** Requests that the process stops after step `step`. */
   | { readonly type: "stop-at"; readonly step: number }

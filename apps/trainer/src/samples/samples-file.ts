@@ -18,7 +18,7 @@ import type { TrainingData } from "@skein/step/node";
 import { elementCount, type NdArray, type TensorSpec } from "@skein/tensor-core";
 import { spreadSamples } from "./sample-outputs.ts";
 
-/** Maximum size in bytes of all stored images of a sample. Images above this size are not stored. */
+/** Maximum total size of a sample's stored images in bytes. Images that would exceed the total are not stored. */
 const maxImageBytes = 2 ** 20;
 const isImage = ({ shape }: TensorSpec): boolean => {
   const [height = 0, width = 0, channels = 0] = shape;

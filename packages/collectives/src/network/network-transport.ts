@@ -363,7 +363,7 @@ class World implements NetworkWorld {
     return { peer, tag, progress: this.#expressProgress.progress };
   }
 
-  /** Checks for an express wait that can never end. */
+  /** Checks whether the compute thread waits on an express connection for data that can never arrive. */
   #checkExpressWait(): void {
     const found = this.#options.expressWait?.();
     if (found === undefined) return;

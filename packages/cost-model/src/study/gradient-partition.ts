@@ -54,7 +54,7 @@ interface Slot {
   readonly readyBytes: number;
   /** Seconds of the longest all-reduce that the slot hides completely. */
   readonly idleSeconds: number;
-  /** Returns the seconds of the slot with an all-reduce of `gradientSeconds`. */
+  /** Returns the duration of the slot in seconds if its gradient all-reduce takes `gradientSeconds`. */
   readonly secondsWith: (gradientSeconds: number) => number;
 }
 

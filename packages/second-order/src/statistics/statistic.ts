@@ -39,7 +39,7 @@ export interface Statistic {
   /** Statistic of the inputs. Absent: not collected. */
   readonly input?: SideStatistic;
   readonly gradient?: SideStatistic;
-  /** Returns the shape of the statistic of a side. */
+  /** Returns the shape of the statistic of a layer's inputs, or of its output gradients. */
   readonly shapeOf: (layer: Layer, side: LayerSide) => readonly number[];
 }
 

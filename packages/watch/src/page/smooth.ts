@@ -11,7 +11,7 @@ export class Smoothed {
     this.weight = weight;
   }
 
-  /** Returns the averages of the first `length` values. The average at a NaN value is NaN. */
+  /** Returns the moving averages at the first `length` values. The average is NaN where the value is NaN. */
   of(line: Float32Array, length: number): Float32Array {
     if (this.values.length < length) {
       const larger = new Float32Array(Math.max(64, length, 2 * this.values.length)).fill(Number.NaN);

@@ -10,7 +10,7 @@ interface Columns {
   readonly width: number;
 }
 
-/** Concatenated rows of `rowWidth` elements, and the columns of each operand. */
+/** Operands concatenated within rows of `rowWidth` elements, and the range of columns that each operand fills. */
 export interface JoinedRows {
   readonly rows: number;
   readonly rowWidth: number;

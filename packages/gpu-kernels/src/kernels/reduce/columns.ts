@@ -17,8 +17,8 @@ export interface ColumnTile {
 }
 
 /**
- * Maximum number of registers across a row per workgroup. With this number, a workgroup reads a kilobyte of a row, so
- * every load uses complete cache lines.
+ * Maximum number of columns of a row that a workgroup holds in registers. At this maximum, a workgroup reads 1 KiB of
+ * each row, in complete cache lines.
  */
 const maxRegisters = 64;
 
