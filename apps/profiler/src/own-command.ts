@@ -1,4 +1,4 @@
-import { asTypedBeside } from "skein-train/profiling";
+import { asTypedInProgram } from "skein-train/profiling";
 
 /** Names of this program's commands as they appear in messages. */
 export const commandNames: readonly string[] = [
@@ -17,4 +17,4 @@ export const commandNames: readonly string[] = [
  * Replaces the names of this program and of skein-train in a message by the commands with which the user can start
  * these programs.
  */
-export const asTyped = (text: string): string => asTypedBeside("skein-profile", commandNames, text);
+export const asTyped = (text: string): string => asTypedInProgram("skein-profile", commandNames, text);

@@ -18,5 +18,5 @@ export const sampleJob = (): string => shellQuote(shortPath(join(packageFolder()
  * @param name name of the other program.
  * @param commands names of the other program's commands.
  */
-export const asTypedBeside = (name: string, commands: readonly string[], text: string): string =>
+export const asTypedInProgram = (name: string, commands: readonly string[], text: string): string =>
   asTypedIn(name, commands, join(packageFolder(), "bin/skein-train.js"), text);

@@ -35,7 +35,7 @@ export type { AxisGroups } from "./members/axis-groups.ts";
 export { type BackendRates, deviceOfRates } from "./backend/backend-rates.ts";
 export { type TraceFacts, writeChromeTrace } from "@skein/run-files/node";
 export { describeError } from "@skein/cli/node";
-export { asTypedBeside } from "./own-files.ts";
+export { asTypedInProgram } from "./own-files.ts";
 export { exitCodeOfSignal, onInterrupt, type StopCause } from "@skein/cli/node";
 export { surviveLostOutput } from "@skein/cli/node";
 export { type BucketedPlan, type ExchangePlan, exchangePlanSchema } from "@skein/step/node";
