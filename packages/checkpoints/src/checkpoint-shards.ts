@@ -11,7 +11,7 @@ import type { NamedTensors } from "./checkpoint.ts";
 // A sharded tensor is stored in one file per shard. The file name contains the sharded dimensions, so that a checkpoint
 // can be read with another sharding, or without sharding.
 
-/** Mesh axis whose shards along dimension 0 are experts. */
+/** Mesh axis whose shards along dimension 0 are experts: `expertAxis` of `@skein/job`, fixed by the file format. */
 const expertAxis = "expert";
 /** File name prefix of expert shards. It replaces the axis and dimension in the file name. */
 const expertsName = "experts";

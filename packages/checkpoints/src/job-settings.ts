@@ -1,5 +1,6 @@
-/** Maximum length, in characters, of a setting's value that a manifest stores as text. */
 import { sha256 } from "@skein/cli/node";
+
+/** Maximum length, in characters, of a setting's value that a manifest stores as text. */
 const longestValue = 40;
 
 /** Maximum number of settings listed in a message. */

@@ -21,6 +21,7 @@ import {
   SkeinError,
 } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
+import { isDue } from "./is-due.ts";
 
 export interface HistogramInput {
   readonly job: Job;
@@ -157,7 +158,7 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
     before,
     isDue: async (done) => {
       const isRequested = await requests.isRequested();
-      return isRequested || (everySteps !== undefined && done % everySteps === 0);
+      return isRequested || isDue(done, everySteps);
     },
   };
 };

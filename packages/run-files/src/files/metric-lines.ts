@@ -1,5 +1,6 @@
-/** A parsed line of `metrics.jsonl`. Quantities other than type and step are not checked. */
 import { ConfigError, eachLine } from "@skein/cli/node";
+
+/** A parsed line of `metrics.jsonl`. Quantities other than type and step are not checked. */
 export interface MetricLine {
   readonly type: string;
   readonly step: number;

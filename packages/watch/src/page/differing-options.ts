@@ -1,5 +1,6 @@
-/** Returns the job options in which runs differ, with the value of each run. Undefined: the run has no such option. */
 import type { RunFacts } from "@skein/run-files/node";
+
+/** Returns the job options in which runs differ, with the value of each run. Undefined: the run has no such option. */
 export const differingOptions = (
   runs: readonly Pick<RunFacts, "options">[],
 ): readonly { readonly key: string; readonly values: readonly (string | undefined)[] }[] => {
