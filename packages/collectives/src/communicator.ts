@@ -9,7 +9,7 @@ import type { ExpressRuntime } from "./express/express-connection.ts";
 import type { LaneTransports } from "./lanes/rank-lanes.ts";
 import { RankRequests } from "./rank-requests.ts";
 
-/** `Communicator` of a rank with a companion thread. `wait` blocks the calling thread. */
+/** Communicator of a rank whose requests are executed by a companion thread. `wait` blocks the calling thread. */
 export interface BlockingCommunicator extends Communicator {
   wait(handle: CollectiveHandle): void;
   exchangeTexts(text: string): readonly string[];

@@ -15,7 +15,7 @@ export interface MessageRound {
   readonly sends: (rank: number) => readonly Message[];
 }
 
-/** Totals sent and received per rank or host. A ledger counts either messages or bytes. */
+/** Number of messages, or number of bytes, that each rank or host sends and receives. */
 class Ledger {
   readonly sent: Float64Array;
   readonly received: Float64Array;
@@ -83,7 +83,7 @@ class Ledgers {
 
 const nothing: Load = { within: { messages: 0, bytes: 0 }, across: { messages: 0, bytes: 0 }, reducedBytes: 0 };
 
-/** Adds `times` times `b` to `a`, field by field. */
+/** Returns `a + times · b`, computed field by field. */
 export const addLoads = (a: Load, b: Load, times: number): Load => ({
   within: { messages: a.within.messages + times * b.within.messages, bytes: a.within.bytes + times * b.within.bytes },
   across: { messages: a.across.messages + times * b.across.messages, bytes: a.across.bytes + times * b.across.bytes },

@@ -29,7 +29,7 @@ export class CollectiveError extends SkeinError implements FailureContext {
   }
 }
 
-/** A peer did not join a collective in time. Recoverable: rebuild the group. */
+/** Thrown if a peer does not join a collective in time. Recoverable: rebuild the group. */
 export class CollectiveTimeoutError extends CollectiveError {
   override name = "CollectiveTimeoutError";
 
@@ -44,7 +44,7 @@ export class CollectiveTimeoutError extends CollectiveError {
   }
 }
 
-/** A peer's thread or process ended. Recoverable: rebuild the group. */
+/** Thrown if a peer's thread or process has ended. Recoverable: rebuild the group. */
 export class PeerLostError extends CollectiveError {
   override name = "PeerLostError";
 
@@ -67,7 +67,10 @@ export class PeerLostError extends CollectiveError {
  */
 export type LossKind = "lost" | "revoked";
 
-/** A rank was cut off because its certificate was revoked. The certificate may be stolen, so the user must act. */
+/**
+ * Thrown if a rank was cut off because its certificate was revoked. The certificate may be stolen, so the user must
+ * act.
+ */
 export class PeerRevokedError extends CollectiveError {
   override name = "PeerRevokedError";
 
@@ -86,7 +89,7 @@ export class PeerRevokedError extends CollectiveError {
   }
 }
 
-/** Two ranks started different collectives. */
+/** Thrown if two ranks start different collectives. */
 export class RanksDisagreeError extends CollectiveError {
   override name = "RanksDisagreeError";
 
@@ -104,7 +107,7 @@ export class RanksDisagreeError extends CollectiveError {
 }
 
 /**
- * Ranks have different settings. Their sums could therefore differ bitwise, or the ranks could choose different
+ * Thrown if ranks have different settings. Their sums could then differ bitwise, or the ranks could choose different
  * algorithms and wait forever.
  */
 export class RanksDifferError extends CollectiveError {
@@ -126,7 +129,7 @@ export class RanksDifferError extends CollectiveError {
   }
 }
 
-/** A call on a closed group. */
+/** Thrown by calls on a closed group. */
 export class GroupClosedError extends CollectiveError {
   override name = "GroupClosedError";
 

@@ -2,7 +2,7 @@ import { SkeinError } from "@skein/tensor-core";
 import { z } from "zod";
 import type { LinkFile } from "./link-file.ts";
 
-/** A link file is invalid: not JSON, an unsupported version, or a missing or invalid field. */
+/** Thrown if a link file is invalid: not JSON, an unsupported version, or a missing or invalid field. */
 export class LinkFileError extends SkeinError {
   override name = "LinkFileError";
 

@@ -18,7 +18,7 @@ import {
 
 interface Formula {
   readonly evaluate: (symbols: Readonly<Record<string, number>>) => number;
-  /** Whether the formula is exact only if P is a power of two, and approximate otherwise. */
+  /** Whether the cost formula is exact if P is a power of two, and approximate for any other P. */
   readonly forPowersOfTwo: boolean;
 }
 
@@ -36,8 +36,8 @@ const symbols = ["P", "Q", "S", "X", "Y", "k", "m"];
 const powerOfTwoMark = "(P = Q)";
 
 /**
- * Compiles a formula such as `2 · (P − 1) / P · S`. Only the operator signs of the page differ from those of
- * JavaScript.
+ * Compiles a cost formula of docs/algorithms.md, such as `2 · (P − 1) / P · S`, to a function. Apart from the operator
+ * signs, the formulas are valid JavaScript.
  */
 const formula = (text: string): Formula => {
   const code = text
@@ -87,7 +87,9 @@ test("the page has one row per algorithm, and states which ones sum in rank orde
 // Divisible by every product of two world sizes up to 16, and by 24 segments.
 const divisible = 24 * 720_720 ** 2;
 
-/** Returns S of the page, in elements, for `n` of the request table. */
+/**
+ * Returns the operand size S of docs/algorithms.md in elements, for request size `n` as defined by `CollectiveRequest`.
+ */
 const operandElements = (algorithm: Algorithm, worldSize: number, n: number): number => {
   const { input, output } = regionElements(algorithm.kind, worldSize, n);
   return algorithm.kind === "all-gather" ? output : input;

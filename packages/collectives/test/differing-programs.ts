@@ -101,8 +101,8 @@ export const programs: fc.Arbitrary<Program> = fc
   .chain((length) => fc.tuple(...Array.from({ length }, (_, i) => callAt(i))));
 
 /**
- * Programs with identical collectives. Each rank first starts the collective whose operand takes the least computation
- * on that rank; only the position in the trace distinguishes the collectives.
+ * Generates programs with identical collectives. Each rank first starts the collective whose operand takes the least
+ * computation on that rank; only the position in the trace distinguishes the collectives.
  */
 export const twins: fc.Arbitrary<Program> = fc
   .tuple(
@@ -124,7 +124,7 @@ export const twins: fc.Arbitrary<Program> = fc
     })),
   );
 
-/** Programs in which one rank deviates in one collective. */
+/** Generates programs in which one rank deviates in one collective. */
 export const mutants: fc.Arbitrary<Program> = fc
   .record({
     program: programs,
@@ -135,7 +135,7 @@ export const mutants: fc.Arbitrary<Program> = fc
     program.map((call, i) => (i === at % program.length ? { ...call, mutation } : call)),
   );
 
-/** Clamps to small integers, so that sums are exact. */
+/** Clamps a tensor to small integers, −99 to 99, so that sums are exact. */
 const bounded = (x: Tensor): Tensor => maximum(minimum(x, 99), -99);
 
 const collective = ({ kind, axis, priority }: Call, x: Tensor): Tensor => {

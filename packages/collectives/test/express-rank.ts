@@ -26,7 +26,7 @@ export interface Program {
 }
 
 export interface ExpressJob {
-  /** Partitions of the world; each partition contains one more group of each rank. */
+  /** Partitions of the world into groups. Each partition adds one group per rank. */
   readonly partitions: readonly (readonly (readonly number[])[])[];
   readonly programs: readonly Program[];
 }

@@ -15,7 +15,7 @@ import { reserveParts } from "../src/transport/thread-exchange.ts";
 // event as in `ControlBlock.waitUntil`, but without a timeout: after a missing notification, every coroutine of the
 // world sleeps.
 
-/** A point at which a coroutine may be preempted, or at which it sleeps until an event. */
+/** A point at which a test coroutine may be preempted, or at which the coroutine sleeps until an event. */
 type Pause = { readonly event: WakeEvent; readonly control: ControlBlock; readonly ready: () => boolean } | undefined;
 type Coroutine = Generator<Pause, void>;
 

@@ -11,7 +11,7 @@ interface RequestCase {
   readonly priority: number;
   /** Whether every rank waits for the request immediately. If false, each rank waits at a random time. */
   readonly awaited: boolean;
-  /** Only every second rank joins. */
+  /** Whether the request runs in a group with only every second rank, instead of in the world. */
   readonly half: boolean;
 }
 

@@ -49,7 +49,7 @@ interface Address {
   readonly port: number;
 }
 
-/** Bytes of one connection, in order, by direction. */
+/** Bytes that a wiretap has recorded for one connection, in order, by direction. */
 interface Recording {
   readonly up: Buffer[];
   readonly down: Buffer[];

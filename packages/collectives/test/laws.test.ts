@@ -99,7 +99,7 @@ const runWorld = async (
   return { inputs, outputs: output };
 };
 
-/** Checks that every rank ends with exactly the closed form. */
+/** Checks that the output of every rank equals the closed form exactly. */
 const holds = async (algorithm: Algorithm, setting: Setting): Promise<void> => {
   const { dtype = "f32", reduction } = setting;
   const { inputs, outputs } = await runWorld(algorithm, setting);

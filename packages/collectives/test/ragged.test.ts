@@ -28,7 +28,7 @@ interface Setting {
   readonly capacity: number;
   readonly rowElements: number;
   readonly dtype: DType;
-  /** Row counts by rank: the number of rows for each rank, or one count for all ranks. */
+  /** Row counts [sender][receiver]; one entry per sender if all receivers get the same count. */
   readonly rows: readonly (readonly number[])[];
 }
 

@@ -45,8 +45,8 @@ export const operandOf = ({ n, values }: ReduceCase, rank: number): NdArray =>
   );
 
 /**
- * Returns a function that computes the sum, a loss of the mean that only the root has, and the gradient of the loss, a
- * broadcast, which every rank has.
+ * Returns a function with three results: the sum of 2x on the root, a loss of the mean on the root, and the gradient of
+ * this loss. The backward pass broadcasts the gradient to all ranks.
  */
 export const reducesTo =
   (root: number): ((x: Tensor) => Tensor[]) =>

@@ -11,7 +11,7 @@ export const job = "job-5f0c2a";
 export const build = "build-1";
 export const secret: string = randomSecret();
 
-/** A coordinator under test, and functions to join it. */
+/** A coordinator under test, and functions with which test processes join it. */
 export interface Hosted {
   readonly coordinator: Coordinator;
   readonly events: RendezvousEvent[];

@@ -68,7 +68,7 @@ const joined = (parts: readonly Uint8Array[]): Uint8Array => {
   return whole;
 };
 
-/** Damages complete frames, or the header of one frame. */
+/** Returns frames with this damage: to complete frames, or to the header of one frame. */
 const damageFrames = (frames: readonly Uint8Array[], what: Damage): readonly Uint8Array[] => {
   if (frames.length === 0) return frames;
   const i = what.at % frames.length;
@@ -86,7 +86,7 @@ const damageFrames = (frames: readonly Uint8Array[], what: Damage): readonly Uin
   return frames;
 };
 
-/** Damages bytes at any position. */
+/** Returns the bytes of a stream with this damage, at any position. */
 const damageBytes = (stream: Uint8Array, what: Damage): Uint8Array => {
   if (stream.length === 0) return stream;
   const at = what.at % stream.length;

@@ -15,7 +15,8 @@ interface RankData {
 
 /**
  * Times in milliseconds from the common start until the slowest rank ends, one per measured call. `whole`: each rank
- * computes all norms. `shared`: the ranks share the norms. The main thread reads only the times of rank 0.
+ * computes all norms. `shared`: each rank computes a share of the norms. The main thread reads only the times of rank
+ * 0.
  */
 interface Answer {
   readonly whole: readonly number[];

@@ -11,7 +11,7 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 
-/** A tensor that one rank has and other ranks need. */
+/** A tensor that is available on one rank, and that all other ranks need. */
 export interface RootTensor {
   /** Index of the rank that has the tensor, along the axis. */
   readonly root: number;

@@ -56,7 +56,8 @@ const dotEach = (a: Tensor, b: Tensor): Tensor => sum(multiply(a, b), { dims: [-
  * `γV = ∇ − β u vᵀ`, `β = uᵀ∇v / (γ + ‖u‖²‖v‖²)`, or with `roots` `uᵀ∇v / (‖u‖‖v‖(γ + ‖u‖‖v‖))`. Needs no statistics.
  * Gradients of vector parameters are not changed. Each matrix of a stack has separate vectors.
  *
- * The paper specifies neither the vectors nor the exponent; its method permits both variants.
+ * The paper specifies neither the two vectors nor the exponent of the curvature. Both variants are consistent with the
+ * paper.
  *
  * Cost: no state except counters; about 10 flops per parameter.
  * @example

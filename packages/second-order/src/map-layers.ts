@@ -2,7 +2,10 @@ import { type Tensor, unflattenTree, flattenTree, leafPaths } from "@skein/tenso
 import { leavesByPath } from "@skein/tensor-core/backend";
 import { type Layer, layerGradient, type LayerGradient, storeLayerGradient } from "./statistics/layer.ts";
 
-/** Replaces the gradient of each layer in a tree of gradients; other gradients are not changed. */
+/**
+ * Replaces the gradient of each layer in a tree of gradients by a new gradient. Gradients outside the layers are not
+ * changed.
+ */
 export const mapLayers = <P>(
   layers: readonly Layer[],
   gradients: P,

@@ -64,7 +64,7 @@ export const identityMatrix = (n: number): Tensor => where(onDiagonal(n), full([
 export const diagonalOf = (matrix: Tensor): Tensor =>
   sum(where(broadcastTo(onDiagonal(matrix.shape.at(-1)!), matrix.shape), matrix, 0), { dims: -2 });
 
-/** Partition of a length into parts of equal size. The last part may extend past the end. */
+/** Partition of a dimension into parts of equal length. The last part may extend past the end of the dimension. */
 export interface EvenParts {
   readonly count: number;
   readonly size: number;

@@ -1,7 +1,7 @@
 import { ArgumentError, type Schedule } from "@skein/tensor-core";
 import type { Layer } from "./statistics/layer.ts";
 
-/** Checks that a constant damping is positive. @throws ArgumentError for other values. */
+/** Throws ArgumentError if a constant damping is not positive. */
 export const checkDamping = (fn: string, damping: Schedule): void => {
   if (typeof damping === "function" || (damping > 0 && damping < Infinity)) return;
   throw new ArgumentError(
@@ -9,7 +9,7 @@ export const checkDamping = (fn: string, damping: Schedule): void => {
   );
 };
 
-/** Checks that a decay is in [0, 1). @throws ArgumentError for other values. */
+/** Throws ArgumentError if a decay is not in [0, 1). */
 export const checkDecay = (fn: string, decay: number): void => {
   if (decay >= 0 && decay < 1) return;
   throw new ArgumentError(
@@ -17,7 +17,7 @@ export const checkDecay = (fn: string, decay: number): void => {
   );
 };
 
-/** Checks that there are layers to precondition. @throws ArgumentError for an empty list. */
+/** Throws ArgumentError if the list of layers to precondition is empty. */
 export const requireLayers = (fn: string, layers: readonly Layer[]): void => {
   if (Array.isArray(layers) && layers.length > 0) return;
   throw new ArgumentError(

@@ -9,11 +9,14 @@ import type { LayerSide, Statistic } from "./statistics/statistic.ts";
 export interface Preconditioner<State> extends GradientTransformation<State> {
   readonly layers: readonly Layer[];
   readonly statistic: Statistic;
-  /** Whether the traced rank needs the statistic of a side of a layer. Default: all sides of all layers. */
+  /**
+   * Whether the traced rank needs the statistic of a layer's inputs (`input`) or output gradients (`gradient`).
+   * Default: all statistics of all layers.
+   */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
   /**
-   * Returns the index, along the axis of all ranks, of the only rank that needs a side's mean. Undefined: several ranks
-   * need the mean. Default: all ranks need all sides.
+   * Returns the index, along the axis of all ranks, of the only rank that needs the mean of a layer's statistic for one
+   * side. Undefined: several ranks need the mean. Default: all ranks need all means.
    */
   readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
   observe: NonNullable<GradientTransformation<State>["observe"]>;

@@ -16,8 +16,8 @@ import type { Layer } from "./statistics/layer.ts";
 import { type LayerSide, layerSides, type Statistic } from "./statistics/statistic.ts";
 
 /**
- * Returns the weight of the previous value in a running mean after `count` values: `min(decay, 1 − 1/(count + 1))`. So
- * the first values are averaged with equal weights, and the initial value has weight 0.
+ * Returns the weight of the previous value in a running mean after `count` values: `min(decay, 1 − 1/(count + 1))`.
+ * Therefore the first values are averaged with equal weights, and the initial value has weight 0.
  */
 export const pastWeight = (decay: number, count: Tensor): Tensor =>
   minimum(subtract(1, divide(1, add(cast(count, "f32"), 1))), decay);
@@ -27,7 +27,8 @@ const mix = (past: Tensor, old: Tensor, now: Tensor): Tensor =>
   where(all(isFinite(now)), add(multiply(old, past), multiply(now, subtract(1, past))), old);
 
 /**
- * Mixes new statistics into the running means of the same layers and sides. Statistics that are not finite are skipped.
+ * Returns running means updated with new statistics of the same layers and sides. Statistics that are not finite are
+ * skipped.
  */
 export const mixStatistics = (past: Tensor, old: Statistics, now: Statistics): Statistics =>
   Object.fromEntries(

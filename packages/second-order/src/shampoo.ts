@@ -70,7 +70,7 @@ export interface ShampooSides {
 export interface ShampooState {
   /** Second moments. */
   readonly moments: ShampooSides;
-  /** Inverse fourth roots of the second moments at the last refresh. */
+  /** Inverse fourth roots of the second moments, computed at the last refresh. */
   readonly roots: ShampooSides;
 }
 
@@ -119,7 +119,7 @@ const joinBlocks = (blocks: Tensor, { down, across, rows, columns }: Blocks, { s
   );
 };
 
-/** Scales each matrix in `x` to the norm of the corresponding matrix in `size`. */
+/** Scales each matrix in `x` to the norm of the corresponding matrix in `size`, another tensor of matrices. */
 const scaleToNormOf = (x: Tensor, size: Tensor): Tensor => {
   const squares = (of: Tensor): Tensor => sum(square(of), { dims: [-2, -1], keepDims: true });
   const own = squares(x);

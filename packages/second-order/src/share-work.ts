@@ -4,12 +4,12 @@ import { replicaBarrier } from "./replica-barrier.ts";
 import { leastLoaded } from "./least-loaded.ts";
 import { broadcastTogether } from "./broadcast-together.ts";
 
-/** A computation of one tensor that can run on any rank, independently of other pieces. */
+/** Computation of one tensor that can run on any rank, independently of all other such computations. */
 export interface Piece {
   readonly shape: Shape;
-  /** Cost, in the same unit for all pieces. */
+  /** Cost of the computation, in a unit that all pieces share. */
   readonly cost: number;
-  /** Mesh axis over whose ranks pieces are distributed. Undefined: each rank computes this piece. */
+  /** Mesh axis over whose ranks the computations are distributed. Undefined: each rank computes this tensor. */
   readonly axis: string | undefined;
   /** Inputs of the computation, equal on all ranks. Together they have at least as many elements as the result. */
   readonly inputs: readonly Tensor[];
@@ -23,7 +23,9 @@ export interface Piece {
 const placeholderFrom = (inputs: readonly Tensor[], size: number): Tensor =>
   slice(concat(inputs.map((input) => reshape(input, [elementCount(input.shape)]))), [0], [size]);
 
-/** Computes the pieces of one axis, each piece on one rank along the axis. */
+/**
+ * Computes all tensors with one axis, each tensor on one rank along this axis, and returns all tensors on every rank.
+ */
 const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tensor[] => {
   const owners = leastLoaded(
     pieces.map(({ cost }) => cost),
@@ -43,8 +45,8 @@ const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tenso
 };
 
 /**
- * Computes pieces that all ranks along their axis need. One rank along the axis computes a piece and sends it to all
- * other ranks along the axis. Every rank computes the pieces without an axis.
+ * Computes tensors, each on one rank along the tensor's axis, and sends each tensor to all other ranks along this axis.
+ * Every rank computes the tensors without an axis.
  *
  * Ranks trace different work after this point, so the inputs get an optimization barrier: see `replicaBarrier`.
  *

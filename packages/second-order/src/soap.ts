@@ -57,8 +57,8 @@ export interface SoapOptions {
   /** Epsilon of Adam. Default: 10⁻⁸. */
   readonly epsilon?: number;
   /**
-   * Maximum length of a side (the rows or the columns of a matrix) that is rotated. A longer side has no basis.
-   * Default: 1024.
+   * Maximum number of rows or columns for which gradients are rotated. A side of a matrix (its rows or its columns)
+   * that is longer has no basis. Default: 1024.
    */
   readonly largestSide?: number;
   /** Parameters that are stacks of matrices. Each matrix of a stack has separate bases. Default: none. */
@@ -107,21 +107,21 @@ const byPath = (paths: readonly string[], each: readonly OwnSides[]): SoapSides 
   return { left: of("left"), right: of("right") };
 };
 
-/** Rotates a matrix `x` into the bases L and R: `Lᵀ x R`. */
+/** Rotates a matrix `x` into the bases L (`left`) and R (`right`): returns `Lᵀ x R`. */
 const rotate = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x, { transposeA: true });
   return right === undefined ? rows : matmul(rows, right);
 };
 
-/** Rotates a matrix `x` back from the bases L and R: `L x Rᵀ`. */
+/** Rotates a matrix `x` back from the bases L (`left`) and R (`right`): returns `L x Rᵀ`. */
 const rotateBack = (x: Tensor, { left, right }: OwnSides): Tensor => {
   const rows = left === undefined ? x : matmul(left, x);
   return right === undefined ? rows : matmul(rows, right, { transposeB: true });
 };
 
 /**
- * Updates a basis by one step of power iteration. Returns [n, n + 1]: the new columns, and as an additional column the
- * old index of each new column.
+ * Updates a basis by one step of power iteration. Returns [n, n + 1]: n columns with the new basis, then a column with
+ * the old index of each new column.
  *
  * Before the power iteration, columns are sorted by the second moment along each column, in descending order.
  */
@@ -156,12 +156,12 @@ const columnsOf = (x: Tensor, order: Tensor): Tensor =>
  *
  * In steps with `refresh`, bases are recomputed after the update: by an eigendecomposition in the first refresh
  * (`first`), later by sorting the columns by their eigenvalues, one power iteration, and a QR factorization. Adam's
- * mean is rotated into the new bases. Adam's squares are permuted like the columns of the bases. Before the first
- * refresh, the bases are identities.
+ * mean is rotated into the new bases. Adam's second moments are permuted like the columns of the bases. Before the
+ * first refresh, the bases are identities.
  *
- * Cost per matrix: state of `2(n² + m²)` numbers in addition to Adam's state; `6nm(n + m)` flops per step; about
- * `7(n³ + m³)` flops per refresh, including the first refresh. With an axis, each rank computes its share, and sends
- * the results to all other ranks.
+ * Cost per matrix: state of `2(n² + m²)` numbers in addition to Adam's state; `6nm(n + m)` flops per step; about `7(n³
+ * + m³)` flops per refresh, including the first refresh. With an axis, each rank computes its share, and sends the
+ * results to all other ranks.
  * @example
  * ```ts
  * const optimizer = chain(scaleBySoap(), scaleByLearningRate(0.003));
@@ -197,7 +197,7 @@ export const scaleBySoap = ({
     );
     return { paths: own.map(({ path }) => path), matrices: own.map(({ matrix }) => matrix) };
   };
-  /** Returns a tree of the same structure in which `fn` replaces each matrix. */
+  /** Returns a tree of the same structure as `tree`, in which each matrix is replaced by the result of `fn`. */
   const mapMatrices = <T>(tree: T, fn: (matrix: Tensor, i: number) => Tensor): T => {
     const { leaves, structure } = flattenTree<Tensor>(tree);
     const stacks = leafPaths(tree).map(stackDims);
@@ -209,7 +209,10 @@ export const scaleBySoap = ({
       ),
     );
   };
-  /** Creates a tensor for each side of each matrix. @param fill function that returns [size, size] for one matrix. */
+  /**
+   * Creates one square tensor for the rows and one for the columns of each matrix. @param fill returns the tensor
+   * [size, size] for one matrix.
+   */
   const eachSide = (params: unknown, fill: (size: number) => Tensor): SoapSides => {
     const { paths, matrices } = matricesOf(params);
     const each = matrices.map((matrix): OwnSides => {
@@ -223,7 +226,7 @@ export const scaleBySoap = ({
     return byPath(paths, each);
   };
 
-  /** Computes the bases of all sides, each basis on one rank, and the order of their columns. */
+  /** Computes all bases, each basis on one rank, and the new order of the columns of each basis. */
   const nextBases = (
     paths: readonly string[],
     { moments, bases }: { readonly moments: readonly OwnSides[]; readonly bases: readonly OwnSides[] },

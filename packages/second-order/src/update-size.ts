@@ -45,7 +45,7 @@ export const addSums = (a: UpdateSums, b: UpdateSums): UpdateSums => ({
 
 export const zeroSums = (): UpdateSums => ({ inner: full([], 0), direction: full([], 0), gradient: full([], 0) });
 
-/** Checks the options that bound the size of updates. @throws ArgumentError for invalid or inconsistent options. */
+/** Checks the options that bound the norm of updates. Throws ArgumentError if options are invalid or inconsistent. */
 export const checkUpdateSize = (
   fn: string,
   { size = "kl-clip", klClip = 1e-3, learningRate }: UpdateSizeOptions,

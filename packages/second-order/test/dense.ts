@@ -1,11 +1,11 @@
-/** Small dense linear algebra in f64, as reference for laws. */
+/** Small dense linear algebra in f64, used as reference by law tests. */
 
 export type Matrix = readonly (readonly number[])[];
 
 export const matrixOf = (values: readonly number[], columns: number): number[][] =>
   Array.from({ length: values.length / columns }, (_, i) => values.slice(i * columns, (i + 1) * columns));
 
-/** Solve `a x = b` by elimination with pivoting. */
+/** Solves `a x = b` by elimination with pivoting. */
 export const solve = (a: Matrix, b: readonly number[]): number[] => {
   const rows = a.map((row, i) => [...row, b[i]!]);
   const n = rows.length;
@@ -34,7 +34,7 @@ export const outer = (a: readonly number[], b: readonly number[]): number[][] =>
 
 export const trace = (a: Matrix): number => a.reduce((sum, row, i) => sum + row[i]!, 0);
 
-/** `B Bᵀ / columns + amount · I`: symmetric, positive definite. */
+/** Returns `B Bᵀ / columns + amount · I`, which is symmetric and positive definite. */
 export const gramOf = (b: Matrix, amount = 0): number[][] =>
   plusDiagonal(
     b.map((x) => b.map((y) => x.reduce((sum, value, k) => sum + value * y[k]!, 0) / x.length)),
@@ -52,7 +52,9 @@ export const product = (...factors: readonly Matrix[]): number[][] =>
     factors[0]!.map((row) => [...row]),
   );
 
-/** Eigenvalues and eigenvectors, in columns, of a symmetric matrix, by Jacobi rotations until convergence. */
+/**
+ * Returns the eigenvalues and eigenvectors (as columns) of a symmetric matrix, from Jacobi rotations until convergence.
+ */
 export const eigen = (a: Matrix): { readonly values: number[]; readonly vectors: number[][] } => {
   const n = a.length;
   let m = a.map((row) => [...row]);
@@ -84,7 +86,7 @@ export const eigen = (a: Matrix): { readonly values: number[]; readonly vectors:
   return { values: m.map((row, i) => row[i]!), vectors };
 };
 
-/** Apply `fn` to the eigenvalues of a symmetric matrix. */
+/** Returns a symmetric matrix with `fn` applied to each eigenvalue. */
 export const spectral = (a: Matrix, fn: (value: number) => number): number[][] => {
   const { values, vectors } = eigen(a);
   const scaled = vectors.map((row) => row.map((value, j) => value * fn(values[j]!)));

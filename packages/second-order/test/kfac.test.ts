@@ -42,7 +42,7 @@ const direction = (a: Matrix, g: Matrix, gradient: Matrix, options: Partial<Kfac
     { input: NdArray.from(a), gradient: NdArray.from(g) },
   );
 
-/** Example by inputs; the published example has outputs first. */
+/** Published example with dimensions in the order inputs, outputs; in the publication, outputs come first. */
 const example = {
   a: [
     [2, 1],
@@ -189,11 +189,11 @@ describe("kfac through eigenvectors", () => {
   });
 });
 
-/** A matrix with zeros outside of its diagonal blocks. */
+/** Returns a copy of a matrix, with zeros outside its diagonal blocks. */
 const inBlocks = (matrix: Matrix, size: number): number[][] =>
   matrix.map((row, i) => row.map((value, j) => (Math.floor(i / size) === Math.floor(j / size) ? value : 0)));
 
-/** Storage format of the package: [blocks, size, size], with zeros after the last row. */
+/** Returns a matrix in the storage format of factor blocks: [blocks, size, size], with zeros after the last row. */
 const stacked = (matrix: Matrix, size: number): NdArray => {
   const count = Math.ceil(matrix.length / size);
   const entry = (block: number, i: number, j: number): number => matrix[block * size + i]?.[block * size + j] ?? 0;
@@ -244,12 +244,12 @@ describe("kfac in blocks", () => {
 interface Placed {
   readonly numRanks: number;
   readonly placement: (paths: readonly string[]) => InversePlacement;
-  /** Default: "mean". With `own`, every rank has all samples. */
+  /** Ranks that have the factors: see `KfacDistribution`. With `own`, every rank gets all samples. Default: "mean". */
   readonly factors?: "mean" | "mean-at-owner" | "own";
   readonly options?: Partial<KfacOptions>;
 }
 
-/** Three steps of training with K-FAC, one of them without a refresh; returns the parameters of each rank. */
+/** Runs three steps of K-FAC training, one of them without a refresh. Returns the parameters of each rank. */
 const trained = (model: TestModel, { numRanks, placement, factors = "mean", options }: Placed): number[][] => {
   const samples = 4;
   const isOwner = factors === "own";
@@ -296,7 +296,7 @@ const trained = (model: TestModel, { numRanks, placement, factors = "mean", opti
   );
 };
 
-/** K-FAC placed like KAISA: `workers` rows, layers round-robin over columns, A and G on different rows. */
+/** Returns a placement like KAISA's: `workers` rows, layers round-robin over columns, A and G on different rows. */
 const onGrid =
   (workers: number, numRanks: number) =>
   (paths: readonly string[]): InversePlacement => ({
@@ -309,7 +309,7 @@ const onGrid =
     ),
   });
 
-/** A placement with both factors of a layer on one rank. */
+/** Placement with both factors of a layer on one rank. */
 const together =
   (workers: number, numRanks: number) =>
   (paths: readonly string[]): InversePlacement => {

@@ -18,22 +18,25 @@ import {
 } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 
-/** A loss over a batch, the mean over its samples, with taps on each layer's inputs and outputs. */
+/**
+ * Model with a loss that is the mean over the samples of a batch, and with taps on the inputs and outputs of each
+ * layer.
+ */
 export interface TestModel {
   readonly name: string;
   readonly params: Readonly<Record<string, NdArray>>;
   /** Returns a batch of this number of samples. */
   readonly batch: (samples: number, seed: number) => Readonly<Record<string, NdArray>>;
   readonly loss: (params: Readonly<Record<string, Tensor>>, batch: Readonly<Record<string, Tensor>>) => Tensor;
-  /** Paths of weights, with the paths of their biases. */
+  /** Path of each weight's bias, by path of the weight; undefined for a weight without bias. */
   readonly layers: Readonly<Record<string, string | undefined>>;
-  /** Weights without preconditioning, with a part of the reason. */
+  /** Weights without preconditioning, each with a pattern of the expected reason. */
   readonly firstOrder: Readonly<Record<string, RegExp>>;
 }
 
 const regression = (y: Tensor, targets: Tensor): Tensor => mean(square(subtract(y, targets)));
 
-/** Tap the inputs and outputs of a layer. */
+/** Applies a layer, and taps (records) its input and its output. */
 const layer = (name: string, input: Tensor, apply: (input: Tensor) => Tensor): Tensor =>
   tap(`${name}:gradient`, apply(tap(`${name}:input`, input)));
 

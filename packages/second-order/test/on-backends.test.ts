@@ -49,7 +49,7 @@ const [, convolutional, tokens] = testModels as readonly TestModel[];
 interface Row {
   readonly name: string;
   readonly optimizer: (layers: readonly Layer[]) => GradientTransformation<unknown>;
-  /** Preconditioner, for optimizers with statistics. */
+  /** Creates the preconditioner, for optimizers that use layer statistics. */
   readonly preconditioner?: (layers: readonly Layer[]) => Preconditioner<unknown>;
 }
 
@@ -86,7 +86,7 @@ const rows: readonly Row[] = [
   plain("lamb", lamb({ learningRate: 0.1 }) as never),
 ];
 
-/** Parameters after two steps. */
+/** Returns the parameters after two steps. */
 const trained = async ({ optimizer: build, preconditioner }: Row, backend: Backend): Promise<number[]> => {
   const model = (preconditioner === undefined ? tokens : convolutional)!;
   const batch = model.batch(4, 10);

@@ -43,7 +43,7 @@ const gradients = [5, 6, 7, 8, 9].map(
 );
 const begins = { first: (step: number) => step === 0 };
 
-/** Bases after all gradients on one rank; computed next to the updates. */
+/** Returns the bases after all gradients, computed on one rank independently of the updates. */
 const lastBases = (): Record<string, number[]> => {
   const watched = scaleBySoap();
   const [results] = walked(

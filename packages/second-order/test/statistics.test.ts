@@ -30,7 +30,7 @@ interface Observing {
   readonly draw?: number;
 }
 
-/** Statistics of each rank's part of a batch, averaged over the ranks. */
+/** Returns the statistics of each rank's part of a batch, averaged over the ranks. */
 const observed = (
   { loss, params }: TestModel,
   batches: readonly Arrays[],
@@ -59,7 +59,7 @@ const observed = (
   );
 };
 
-/** Values that a model taps, and their cotangents, for one batch. */
+/** Returns the values that a model taps for one batch, and their cotangents. */
 const tapsOf = ({ loss, params }: TestModel, batch: Arrays): Record<string, { shape: number[]; data: number[] }> => {
   const step = (own: Tensors, data: Tensors): Tensors => {
     const { taps } = valueAndGrad(loss, { taps: true })(own, data);
@@ -76,7 +76,7 @@ const tapsOf = ({ loss, params }: TestModel, batch: Arrays): Record<string, { sh
   );
 };
 
-/** Rows of patches of one image, by the definition of a convolution. */
+/** Returns the patches of one image as rows, computed from the definition of a convolution. */
 const patchRows = (
   { shape: [numSamples, height, width, channels], data }: { shape: number[]; data: number[] },
   kernel: readonly [number, number],
@@ -102,13 +102,15 @@ const patchRows = (
   return rows;
 };
 
-/** Geometry of the convolutions of the test models. */
+/** Stride, padding and dilation of the convolutions in the test models, by layer. */
 const convolutions: Record<string, { stride: number[]; padding: number[]; dilation: number[]; size: number[] }> = {
   k1: { stride: [1, 2], padding: [2, 0], dilation: [2, 1], size: [5, 3] },
   k2: { stride: [1, 1], padding: [0, 0], dilation: [2, 1], size: [3, 2] },
 };
 
-/** Rows that each layer reads, and gradients of its outputs, computed with loops over the tapped values. */
+/**
+ * Returns the rows that each layer reads, and the gradients of its outputs, computed with loops over the tapped values.
+ */
 const rowsOf = (
   layer: Layer,
   taps: ReturnType<typeof tapsOf>,
@@ -152,7 +154,7 @@ const expectClose = (actual: readonly number[], expected: readonly number[]): vo
   if (!isClose(actual, expected)) expect(actual).toEqual(expected);
 };
 
-/** Concatenate batches. */
+/** Concatenates batches. */
 const joined = (batches: readonly Arrays[]): Arrays =>
   Object.fromEntries(
     Object.entries(batches[0]!).map(([name, { shape, dtype }]) => [

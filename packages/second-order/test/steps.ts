@@ -3,7 +3,7 @@ import type { GradientTransformation, Tensor } from "@skein/tensor-core";
 import type { Layer } from "../src/index.ts";
 import { runRanks } from "./world.ts";
 
-/** A layer [inputs, outputs] of the weight `w`; with `hasBias`, the bias `b` counts among the inputs. */
+/** Returns a layer with weight `w`, [inputs, outputs]. With `hasBias`, the bias `b` counts as one of the inputs. */
 export const denseLayer = (numInputs: number, numOutputs: number, hasBias = false): Layer => ({
   path: "w",
   ...(hasBias && { bias: "b" }),
@@ -18,12 +18,12 @@ type Arrays = Readonly<Record<string, NdArray>>;
 
 export interface Applied {
   readonly updates: Readonly<Record<string, number[]>>;
-  /** Leaves by path within the state. */
+  /** Tree of the optimizer state. */
   readonly state: unknown;
 }
 
 /**
- * Observe statistics once and precondition a gradient, on one rank of the reference.
+ * Observes statistics one time and preconditions a gradient, on one rank of the reference backend.
  *
  * @param statistics statistics of the layer `w`. Absent: the transformation needs none.
  */

@@ -14,7 +14,9 @@ interface WalkOptions {
   readonly first?: (step: number) => boolean;
 }
 
-/** Updates of several steps with these gradients and constant parameters, on each of `numRanks` ranks. */
+/**
+ * Returns the updates of several steps with the given gradients and constant parameters, for each of `numRanks` ranks.
+ */
 export const walked = <State>(
   optimizer: GradientTransformation<State>,
   params: Arrays,

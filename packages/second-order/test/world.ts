@@ -1,12 +1,12 @@
 import { type ArrayTree, flattenTree, type MapTree, NdArray, type Tensor, unflattenTree } from "@skein/tensor-core";
 import { runOnRanks } from "@skein/testing";
 
-/** Axes of a grid of ranks: `workers` along a column, `receivers` along a row. */
+/** Mesh axes of a grid of ranks. `workers`: axis along a column. `receivers`: axis along a row. */
 export const gridAxes = { workers: "workers", receivers: "receivers" } as const;
 
 /**
- * Run a traced function on all ranks of the axis "data", traced separately for each rank, each with its own arguments,
- * on the reference.
+ * Runs a traced function on the reference backend, on all ranks of the axis "data". The function is traced separately
+ * for each rank, and each rank has its own arguments.
  *
  * @param rows number of rows of a grid of the ranks, in row-major order.
  */
@@ -32,7 +32,7 @@ export const runRanks = <Args extends readonly unknown[], Result>(
   });
 };
 
-/** Split a tree of arrays into `count` parts along dimension 0. */
+/** Splits a tree of arrays into `count` equal parts along dimension 0. */
 export const partsOf = <T>(tree: T, count: number): T[] => {
   const { leaves, structure } = flattenTree<NdArray>(tree);
   return Array.from({ length: count }, (_, part) =>

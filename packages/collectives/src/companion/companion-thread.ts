@@ -4,7 +4,10 @@ import type { RankAddress } from "../rendezvous/roster.ts";
 import { startThread } from "../start-thread.ts";
 import type { CompanionInput, CompanionEvent, CompanionCommand } from "./companion-messages.ts";
 
-/** A companion thread and the events received from it. */
+/**
+ * Handle of a companion thread, which executes a rank's requests. Sends commands to the thread, and waits for its
+ * events.
+ */
 export class CompanionThread {
   readonly listening: Promise<RankAddress>;
   readonly ended: Promise<void>;

@@ -4,7 +4,7 @@ import type { Future } from "../transport/transport.ts";
 import type { WorldConnection } from "../control-block/world-connection.ts";
 import { RankLanes } from "../lanes/rank-lanes.ts";
 
-/** A request in flight in one lane. */
+/** A request in flight in one lane. A lane is the request queue of one priority. */
 interface Running {
   readonly walk: Walk<number>;
   /**

@@ -90,7 +90,7 @@ export class ControlBlock {
 
   /**
    * Whether `peer` has begun an exchange on this lane that this rank has not begun. A rank begins an exchange by
-   * publishing its part.
+   * publishing its operand.
    */
   isAheadOf(lane: number, peer: number): boolean {
     const published = (rank: number): number =>

@@ -1,7 +1,10 @@
 import type { ControlBlock } from "./control-block.ts";
 import { expressWord } from "./layout.ts";
 
-/** A wait of a rank's compute thread for a message of a peer on an express connection. */
+/**
+ * A wait of a rank's compute thread for a peer's message on an express connection, a socket that the compute thread
+ * itself reads and writes.
+ */
 export interface ExpressWait {
   /** Sequence number of the wait, different for each wait. */
   readonly count: number;

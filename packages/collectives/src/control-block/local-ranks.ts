@@ -22,7 +22,7 @@ export interface GroupState {
    * recorded.
    */
   failWith(error: unknown, tag: number): void;
-  /** Like `failWith`, with the loss of a rank as the cause. */
+  /** Makes the group unusable, like `failWith`, because a rank was lost. */
   failLost(rank: number, tag: number, reason: string, kind?: LossKind): void;
   /** Closes the group after the ranks of this process have finished. Threads that serve requests then return. */
   close(): void;

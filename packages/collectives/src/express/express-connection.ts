@@ -12,8 +12,8 @@ import { FrameReader } from "../wire/frame-reader.ts";
  */
 export const expressBytes = 65_536;
 /**
- * Maximum number of incomplete requests per lane. A request is incomplete if this rank has sent its part, but has not
- * received the parts of all peers.
+ * Maximum number of incomplete requests per lane. A request is incomplete if this rank has sent its input, but has not
+ * received the inputs of all peers.
  */
 export const maxStarted = 16;
 // A peer sends its part of a later request only after it has received this rank's part of earlier requests. So a peer
@@ -35,13 +35,16 @@ export interface ExpressRuntime {
    * @returns number of bytes written, at most `count`.
    */
   write(fd: number, bytes: Uint8Array, begin: number, count: number): number;
-  /** Whether no other thread needs this rank's core, so that the thread may poll for a short time before it sleeps. */
+  /**
+   * Whether the rank's compute thread has a dedicated core. If true, the thread polls for a short time before it
+   * sleeps.
+   */
   hasOwnCore(connection: WorldConnection): boolean;
 }
 
 /**
- * A received part of a request, in message memory. The thread that removes the part from the queue must free the
- * memory.
+ * One peer's received message for a request, in message memory. The thread that removes the message from the queue must
+ * free the memory.
  */
 export interface Part {
   readonly tag: number;
@@ -148,7 +151,7 @@ export class ExpressConnection {
     return false;
   }
 
-  /** Returns the oldest received part of a lane that was not taken yet, or undefined. */
+  /** Returns the oldest received message in the queue of a lane, or undefined if the queue is empty. */
   first(lane: number): Part | undefined {
     return this.#parts[lane]![0];
   }

@@ -23,7 +23,7 @@ const firstRestMilliseconds = 0.05;
 /** Maximum duration of a waiting thread's sleep. */
 const longestRestMilliseconds = 1;
 
-/** A request executed by the rank's compute thread. */
+/** A request that the rank's compute thread executes over express connections. */
 interface ExpressRequest extends Pick<CollectiveRequest, "kind" | "dtype" | "reduction" | "root" | "input" | "output"> {
   readonly id: number;
   readonly tag: number;
@@ -57,9 +57,7 @@ export interface ExpressRequestsOptions {
   readonly memory: MessageMemory;
   readonly connections: readonly ExpressConnection[];
   readonly offer: ExpressOffer;
-  /**
-   * Whether no other thread needs this thread's core, so that the thread may poll for a short time before it sleeps.
-   */
+  /** Whether this compute thread has a dedicated core. If true, the thread polls for a short time before it sleeps. */
   readonly hasOwnCore: boolean;
 }
 
@@ -101,7 +99,7 @@ export class ExpressRequests {
   private readonly parts: ExpressRequestsOptions;
   private readonly words: ExpressWords;
   private readonly groups = new Map<number, ExpressRequest["members"] | undefined>();
-  /** Pending requests, by lane. */
+  /** Pending requests of each lane, oldest first. */
   private readonly queues: readonly ExpressRequest[][] = Array.from({ length: laneCount }, () => []);
   private readonly lanes = new Map<number, number>();
   private held: HeldRequest[] = [];
@@ -150,8 +148,8 @@ export class ExpressRequests {
   }
 
   /**
-   * Returns the number of the express request that a held request of the companion waits for. Undefined: the
-   * companion's request is not held.
+   * Returns the number of the express request that must be done before the companion executes its request `sequence`.
+   * Undefined: the companion does not have to wait.
    */
   heldBy(sequence: number, lane: Lane): number | undefined {
     return this.held.find((entry) => entry.lane === lane && entry.sequence === sequence)?.until;
@@ -176,7 +174,7 @@ export class ExpressRequests {
   /**
    * Prevents the companion from executing a request until express request `until` is done.
    *
-   * @param sequence number of the request on its lane. The request was posted with `held`.
+   * @param sequence number of the request on its lane. The request was posted with `held` set to true.
    */
   hold(lane: Lane, sequence: number, until: number): void {
     this.held.push({ lane, sequence, until });
@@ -300,7 +298,7 @@ export class ExpressRequests {
     );
   }
 
-  /** Whether all parts of a request were received, and this rank's part was sent. */
+  /** Whether the messages of all peers for a request were received, and the messages of this rank were sent. */
   private isComplete(entry: ExpressRequest): boolean {
     const { lane, members } = entry;
     const bytes = bytesFor(entry, members.indexOf(undefined));

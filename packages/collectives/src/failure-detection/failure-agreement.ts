@@ -53,7 +53,7 @@ export class FailureAgreement {
     this.#options = options;
   }
 
-  /** Whether any rank has given up. */
+  /** Whether any rank has given up waiting. */
   get hasStarted(): boolean {
     return this.#start !== undefined;
   }

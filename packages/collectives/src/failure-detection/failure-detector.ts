@@ -6,27 +6,29 @@ export interface WatchedConnection {
   /** Returns the time at which the last data was received from the peer. */
   heardAt(): number;
   /**
-   * Returns the time at which this side last sent data that the peer counts as a sign of life. Default: the time of the
-   * last ping.
+   * Returns the time at which this end of the connection last sent data that the peer counts as a sign of life.
+   * Default: the time of the last ping.
    */
   sentAt?(): number;
   /** Sends a ping. */
   ping(): void;
   /** Called with true after silence of a third of the loss time, and with false when data is received again. */
   suspected?(isSuspected: boolean): void;
-  /** Called after silence of `lossMilliseconds` during which this side was listening. The peer is no longer watched. */
+  /**
+   * Called after silence of `lossMilliseconds` during which this thread was listening. The peer is no longer watched.
+   */
   lost(silenceMilliseconds: number): void;
 }
 
 interface Watch {
   readonly connection: WatchedConnection;
-  /** Adjusted time of the last sign of life: time of receipt, plus the time during which this side did not listen. */
+  /** Adjusted time of the last sign of life: time of receipt, plus the time during which this thread did not listen. */
   heardAt: number;
   pingedAt: number;
   suspected: boolean;
   /**
-   * Whether the silence exceeded `lossMilliseconds` at the last check. If this side had not listened for some time
-   * before that check, the peer was not reported as lost, but the next check reports it if the silence continues.
+   * Whether the silence exceeded `lossMilliseconds` at the last check. If this thread had not listened for some time
+   * before that check, the peer was not reported as lost, but the next check reports the peer if the silence continues.
    */
   overdue: boolean;
 }

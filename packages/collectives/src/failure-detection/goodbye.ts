@@ -6,5 +6,5 @@
  */
 export const goodbyeMilliseconds = 1000;
 
-/** Maximum time to flush the last written bytes after this side has stopped reading. */
+/** Maximum time to flush pending writes after this end of the connection has stopped reading. */
 export const farewellMilliseconds = 500;

@@ -20,8 +20,8 @@ export interface LaneTransports {
   readonly transports: readonly Transport[];
   readonly memory: MessageMemory;
   /**
-   * Returns native collectives, which need no schedule. The first native collective that supports a request executes
-   * the request.
+   * Returns the native collectives (executed by an engine such as MPI, without a schedule). The first native collective
+   * that supports a request executes the request.
    */
   readonly natives?: ((arithmetic: Arithmetic) => readonly NativeCollectives[]) | undefined;
 }

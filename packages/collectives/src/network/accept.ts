@@ -180,7 +180,7 @@ export const acceptSocket = (
 
 const secretUnknown = { what: "secret", own: "", peer: "" } as const;
 
-/** Writes a handshake frame. The frame is sealed after both sides have proven their identity. */
+/** Writes a handshake frame. The frame is sealed after both ends of the connection have proven their identity. */
 export const writeFrame = (frames: FrameSocket, type: FrameType, payload: Uint8Array, sealer?: FrameSeal): void =>
   frames.write({
     type,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Clock } from "../clock.ts";
 import { busyPoll } from "./busy-poll.ts";
 
-/** Returns an event loop that turns on request, and a clock set by the test. */
+/** Returns a fake event loop, in which `next` runs the next callback of `turn`, and a clock set by the test. */
 const loop = () => {
   const turns: (() => void)[] = [];
   const time = { now: 0 };

@@ -13,10 +13,10 @@ export const refusalCodes = [
   "link-identity",
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
-/** Codes of refusals that retrying does not resolve. */
+/** Refusal codes for which a retry is pointless. */
 export type MismatchCode = Exclude<RefusalCode, "link-rank-taken" | "link-session">;
 
-/** A rank refused a link, because the other rank does not belong to its job. Both ranks report the reason. */
+/** Thrown if a rank refuses a link because the other rank does not belong to its job. Both ranks report the reason. */
 export class LinkRefusedError extends SkeinError {
   override name = "LinkRefusedError";
 
@@ -37,8 +37,8 @@ export class LinkRefusedError extends SkeinError {
 }
 
 /**
- * An earlier process still uses the link slot, or the link to continue no longer exists. After the earlier process has
- * ended, the same ranks can link.
+ * Thrown if an earlier process of a rank still uses the link, or if the link to continue no longer exists. The same
+ * ranks can link after the earlier process has ended.
  */
 export class LinkBusyError extends SkeinError {
   override name = "LinkBusyError";
@@ -48,13 +48,13 @@ export class LinkBusyError extends SkeinError {
   }
 }
 
-/** Converts a refusal to the error that the refused side throws. */
+/** Converts a refusal to the error that the refused rank throws. */
 export const refusalError = (code: RefusalCode, message: string): LinkRefusedError | LinkBusyError =>
   code === "link-rank-taken" || code === "link-session"
     ? new LinkBusyError(code, message)
     : new LinkRefusedError(code, message);
 
-/** A link could not be established: no process responded in time, or the responding process is not a rank. */
+/** Thrown if a link could not be established: no process responded in time, or the responding process is not a rank. */
 export class LinkFailedError extends SkeinError {
   override name = "LinkFailedError";
 

@@ -26,8 +26,8 @@ export interface Resume {
 }
 
 /**
- * Request to add a socket to a link. The response has the same fields for the other side. Both sides have already
- * proven that they know the secret.
+ * Request to add a socket to a link. The response has the same fields, with the values of the responding rank. Both
+ * ranks have already proven that they know the secret.
  */
 export interface LinkRequest extends LinkIdentity {
   /** Rank that receives the request. */

@@ -47,7 +47,7 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   readonly links: Iterable<Link>;
   /** Memory for messages that are operands of sums, and for messages that arrive before they are requested. */
   readonly memory: MessageMemory;
-  /** Maximum time of a wait without progress of the peer before the world fails. */
+  /** Maximum duration of a wait during which the peer makes no progress. After this time, the world fails. */
   readonly timeoutMilliseconds: number;
   /**
    * Maximum number of bytes per socket that were written to a link and not yet accepted by the system. An urgent

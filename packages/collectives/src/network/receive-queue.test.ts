@@ -31,7 +31,7 @@ const disagree = (difference: string): never => {
   throw new Error(`disagree: ${difference}`);
 };
 
-/** Codec that codes repeated bytes. `encode` returns undefined if the result would not be smaller. */
+/** Run-length codec for repeated bytes. `encode` returns undefined if the result would not be smaller. */
 const runs: LinkCodec = {
   encode: (bytes) =>
     bytes.byteLength > 2 && bytes.every((byte) => byte === bytes[0]) ? Uint8Array.of(bytes[0]!, 1) : undefined,
@@ -40,7 +40,10 @@ const runs: LinkCodec = {
 
 const headerOf = ({ payload, ...frame }: OutgoingFrame): FrameHeader => ({ ...frame, length: payload.byteLength });
 
-/** Delivers a frame as a frame reader does. `meanwhile` runs between the beginning and the end of the frame. */
+/**
+ * Delivers a frame to the receive queue, like a frame reader. `meanwhile` is called after the queue has returned the
+ * target memory, and before the payload is written.
+ */
 const land = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => void = () => undefined): void => {
   const header = headerOf(frame);
   const target = header.length === 0 ? undefined : incoming.target(header);
@@ -49,7 +52,10 @@ const land = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => voi
   incoming.frame(header);
 };
 
-/** Begins to deliver a frame whose connection then breaks. The frame will be delivered again. */
+/**
+ * Delivers half of a frame, then simulates a broken connection. `meanwhile` is called before the break. The frame must
+ * be delivered again.
+ */
 const tear = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => void): void => {
   const header = headerOf(frame);
   incoming

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** The coordinator refused this process, because its job, build, world size or ranks do not match. */
+/** Thrown if the coordinator refuses this process, because its job, build, world size or ranks do not match. */
 export class JoinRefusedError extends SkeinError {
   override name = "JoinRefusedError";
 
@@ -9,7 +9,10 @@ export class JoinRefusedError extends SkeinError {
   }
 }
 
-/** The coordinator has no free slot for this process. A slot may become free when an earlier process is gone. */
+/**
+ * Thrown if the requested ranks are taken by an earlier process, or if all ranks have already joined. The ranks may
+ * become free when the earlier process is gone.
+ */
 export class JoinUnavailableError extends SkeinError {
   override name = "JoinUnavailableError";
 
@@ -18,7 +21,7 @@ export class JoinUnavailableError extends SkeinError {
   }
 }
 
-/** The ranks of a job could not connect to each other, or the coordinator is gone. */
+/** Thrown if the ranks of a job could not connect to each other, or if the coordinator is gone. */
 export class RendezvousError extends SkeinError {
   override name = "RendezvousError";
 

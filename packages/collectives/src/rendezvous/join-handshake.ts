@@ -51,7 +51,7 @@ const refusalOf = ({ what, own, peer }: HandshakeMismatch): Refusal =>
         message: `this process uses version ${peer} of the protocol, the coordinator ${own}, and only adjacent minor versions are compatible; run the same version of Skein on all hosts`,
       };
 
-/** Next step of the coordinator after it has processed a handshake frame. */
+/** Next action of the coordinator after it has processed a handshake frame. */
 export type Step =
   /** The challenge must be sent. */
   | { readonly kind: "challenge"; readonly payload: Uint8Array }

@@ -153,7 +153,7 @@ export const openMember = async (options: JoinOptions, idleMilliseconds?: () => 
   }
 };
 
-/** Retries until the coordinator admits this process, or until the deadline. */
+/** Repeats the attempt to join until the coordinator admits this process, or until the deadline. */
 const seek = async (
   options: JoinOptions,
   search: Search,

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** A listener or dialer would use an unencrypted connection to another machine, and `insecure` is not set. */
+/** Thrown if a listener or dialer would use an unencrypted connection to another machine, and `insecure` is not set. */
 export class InsecureError extends SkeinError {
   override name = "InsecureError";
 
@@ -10,8 +10,8 @@ export class InsecureError extends SkeinError {
 }
 
 /**
- * The certificate or key of this process cannot be used: unreadable, expired, revoked, issued by another authority, or
- * for another role.
+ * Thrown if the certificate or key of this process cannot be used: unreadable, expired, revoked, issued by another
+ * authority, or for another role.
  */
 export class CertificateError extends SkeinError {
   override name = "CertificateError";
@@ -21,7 +21,9 @@ export class CertificateError extends SkeinError {
   }
 }
 
-/** A peer's certificate does not prove the claimed identity, or a peer refused this process's certificate. */
+/**
+ * Thrown if a peer's certificate does not prove the claimed identity, or if a peer refused this process's certificate.
+ */
 export class PeerIdentityError extends SkeinError {
   override name = "PeerIdentityError";
 
@@ -30,7 +32,7 @@ export class PeerIdentityError extends SkeinError {
   }
 }
 
-/** A peer's certificate was revoked. The peer may have stolen the certificate. */
+/** Thrown if a peer's certificate was revoked. The peer may have stolen the certificate. */
 export class RevokedPeerError extends PeerIdentityError {
   override name = "RevokedPeerError";
 }

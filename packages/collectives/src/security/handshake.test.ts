@@ -17,7 +17,8 @@ const context: HandshakeContext = {
 type Outcome = "both" | "dialler turned away" | "acceptor turned away" | "no hello" | "no challenge";
 
 /**
- * Runs a handshake between two sides. `onTheWay` may change the messages: 0 the hello, 1 the challenge, 2 the proof.
+ * Runs a handshake between two processes. `onTheWay` may change each message in transit. Message 0 is the hello,
+ * message 1 the challenge, message 2 the proof.
  */
 const shake = (
   dialling: HandshakeContext,

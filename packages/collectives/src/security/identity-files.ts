@@ -100,8 +100,8 @@ export const readPair = (files: TlsFiles): Pair => ({
 const isChain = (certificate: string): boolean => certificate.split("-----BEGIN CERTIFICATE-----").length > 2;
 
 /**
- * Checks that the parts of an identity match and are valid now, so that a problem is reported here in one line, instead
- * of by a TLS alert of a peer.
+ * Checks that the certificate, key and authority of an identity match and are valid now, so that a problem is reported
+ * here in one line, instead of by a TLS alert of a peer.
  *
  * @throws UnpairedError if the key belongs to another certificate; CertificateError if the authority has not signed the
  * certificate, or the current time is outside its validity.

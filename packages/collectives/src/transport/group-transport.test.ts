@@ -7,7 +7,9 @@ import { groupTransport } from "./group-transport.ts";
 import { createMemoryWorld } from "./memory-transport.ts";
 import type { Transport } from "./transport.ts";
 
-/** Returns a transport that delays every received message, so that memory stays lent for a long time. */
+/**
+ * Returns a transport that delays every received message, so that the sender's memory stays borrowed for a long time.
+ */
 const late = (transport: Transport): Transport => ({
   ...transport,
   receive: async (peer, tag, byteLength) => {

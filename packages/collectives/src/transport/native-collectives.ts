@@ -11,8 +11,8 @@ export interface NativeCollectives {
   /** Whether these collectives sum in rank order. */
   readonly rankOrder: boolean;
   /**
-   * Maximum size of requests that use schedules instead, in bytes. The few messages of such a schedule take less time
-   * than an engine call.
+   * Size in bytes up to which requests are executed by a schedule and not by these collectives. The few messages of
+   * such a schedule take less time than an engine call.
    */
   readonly schedulesUpTo: number;
   /** Whether these collectives can execute a request. Depends only on values that are equal on all ranks. */

@@ -1,8 +1,8 @@
 import { SkeinError } from "@skein/tensor-core";
 
 /**
- * The bytes received from a peer are not the frames that the peer sent. Close the link, because the following bytes
- * cannot be trusted.
+ * Thrown if the bytes received from a peer are not the frames that the peer sent. Close the link, because the following
+ * bytes cannot be trusted.
  */
 export class WireError extends SkeinError {
   override name = "WireError";
@@ -23,7 +23,7 @@ export class WireError extends SkeinError {
   }
 }
 
-/** The bytes were not written by the encoder of the lossless codec. */
+/** Thrown if coded bytes were not written by the encoder of the lossless codec. */
 export class CodedPayloadError extends SkeinError {
   override name = "CodedPayloadError";
 

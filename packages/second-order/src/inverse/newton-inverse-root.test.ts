@@ -6,7 +6,9 @@ import { newtonInverseRoot } from "./newton-inverse-root.ts";
 
 const run = <R>(fn: (x: Tensor) => R, x: NdArray) => evaluate(fn as (x: Tensor) => Tensor, referenceBackend())(x);
 
-/** `Q diag(d) Qᵀ` with a rotation from Gram–Schmidt. */
+/**
+ * Returns the symmetric matrix `Q diag(d) Qᵀ` with eigenvalues d. Q is a random orthogonal matrix from Gram–Schmidt.
+ */
 const withEigenvalues = (values: readonly number[], seed: number): number[][] => {
   const n = values.length;
   const raw = normalArray([n, n], seed).toNumbers();

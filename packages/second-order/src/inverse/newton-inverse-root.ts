@@ -49,14 +49,14 @@ const eigenvalueBound = (a: Tensor): Tensor =>
  *
  * `inverseRoot` is faster on backends with eigenvectors, 20 times on the CPU.
  *
- * A is first scaled, so that its size does not matter, and a ridge is added to its diagonal. An iteration that
+ * A is first scaled by an upper bound of its eigenvalues, and a ridge is added to its diagonal. An iteration that
  * increases the distance of M from I is rejected, because rounding then dominates. A zero matrix is replaced by the
  * identity.
  *
  * @param a f32 [..., n, n]
  * @returns f32 [..., n, n]
- * @throws ShapeError for a matrix that is not square; ArgumentError for a p that is not a power of two.
- * Cost: steps · (2 + log₂ p) products, 2n³ flops each.
+ * @throws ShapeError if a matrix is not square; ArgumentError if p is not a power of two. Cost: steps · (2 + log₂ p)
+ * products, 2n³ flops each.
  * @example
  * ```ts
  * const root = (a: Tensor) => newtonInverseRoot(a, { p: 2 });

@@ -44,9 +44,8 @@ export interface NewtonSchulzOptions {
  *
  * @param x f32 [..., n, m], for example [512, 2048].
  * @returns f32 of the same shape.
- * @throws ShapeError for a vector.
- * Cost per matrix, with r = min(n, m) and s = max(n, m): the minimum of steps · (4r²·s + 2r³) and 4r²·s + (8 · steps −
- * 6) · r³ flops.
+ * @throws ShapeError if `x` is a vector. Cost per matrix, with r = min(n, m) and s = max(n, m): the minimum of steps ·
+ * (4r²·s + 2r³) and 4r²·s + (8 · steps − 6) · r³ flops.
  * @example
  * ```ts
  * const orthogonal = await evaluate(newtonSchulz, referenceBackend())(NdArray.from([3, 0, 0, 5], [2, 2]));

@@ -3,7 +3,7 @@ import { all, concat, isFinite, reshape, type Shape, type Tensor } from "@skein/
 /** Tensors that a refresh derives from a factor, such as its inverse. They are used until the next refresh. */
 export type DerivedFactor = Readonly<Record<string, Tensor>>;
 
-/** A pair of values for the two sides of a layer: its inputs, and the gradients of its outputs. */
+/** A pair of values for a layer: one for its inputs, and one for the gradients of its outputs. */
 export interface Sides<T> {
   readonly input: T;
   readonly gradient: T;
@@ -20,8 +20,9 @@ export interface FactorInverse {
    */
   init(shape: Shape, damping: Tensor): DerivedFactor;
   /**
-   * Returns one function per side that derives tensors from the factor of this side, so that a rank computes only the
-   * sides assigned to it. The given factors are undamped, because running means are never damped.
+   * Returns two functions that derive tensors: one from the factor of the inputs, one from the factor of the output
+   * gradients. A rank calls only the functions of the factors assigned to it. The given factors are undamped, because
+   * running means are never damped.
    *
    * @param sizes number of rows of each factor, without padding rows of zeros.
    * @returns functions that derive the tensors of a full factor, or only of the given blocks.
@@ -36,6 +37,6 @@ export interface FactorInverse {
   precondition(gradient: Tensor, derived: Sides<DerivedFactor>, damping: Tensor): Tensor;
 }
 
-/** Whether all derived numbers are finite, bool scalar. */
+/** Whether all elements of the derived tensors are finite, bool scalar. */
 export const hasFiniteValues = (derived: DerivedFactor): Tensor =>
   all(isFinite(concat(Object.values(derived).map((tensor) => reshape(tensor, [-1])))));

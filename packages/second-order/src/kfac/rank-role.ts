@@ -34,14 +34,17 @@ export interface KfacDistribution {
   readonly hasOwnState?: boolean;
 }
 
-/** Second-order work of the traced rank: the factors that it inverts, and the layers that it preconditions. */
+/** Second-order work of one rank, the rank that is traced: the factors to invert, and the layers to precondition. */
 export interface RankRole {
   readonly numRanks: number;
   /** Whether the rank preconditions a layer, and therefore stores the layer's inverses. */
   isWorker(path: string): boolean;
-  /** Whether the rank inverts a factor. */
+  /** Whether the rank inverts the layer's factor A (`input`) or G (`gradient`). */
   inverts(path: string, side: LayerSide): boolean;
-  /** Returns the share of a factor's blocks that the rank inverts. Undefined: the blocks are not shared among ranks. */
+  /**
+   * Returns which share of a factor's blocks the rank inverts: share `part` of `parts` equal shares. Undefined: the
+   * blocks are not shared among ranks.
+   */
   shareOf(path: string, side: LayerSide): { readonly part: number; readonly parts: number } | undefined;
   /**
    * Returns the index along `axis` of the only rank that inverts a factor. Undefined: several ranks invert the factor.

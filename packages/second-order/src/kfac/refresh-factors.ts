@@ -35,7 +35,7 @@ export interface Refreshing {
   readonly role: RankRole;
 }
 
-/** Returns `now` if `isValid`, otherwise `before`. */
+/** Returns `now` if `isValid` is true, otherwise `before`. */
 const selectValid = (isValid: Tensor, now: DerivedFactor, before: DerivedFactor): DerivedFactor =>
   Object.fromEntries(Object.entries(now).map(([key, value]) => [key, where(isValid, value, before[key]!)]));
 

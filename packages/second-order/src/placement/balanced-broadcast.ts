@@ -15,7 +15,7 @@ export interface FactorTimes {
  * the factor. Otherwise one rank inverts and sends it. These factors are assigned largest first, each to the least
  * loaded rank. A and G of a layer are placed independently. With a single rank, nothing is sent.
  *
- * @throws ArgumentError for no layers or ranks, and for times that are negative or not finite.
+ * @throws ArgumentError if there are no layers or no ranks, or a time is negative or not finite.
  * @example
  * ```ts
  * const layers = ["a", "b"].map((path) => ({ path, numInputs: 4, numOutputs: 2 }));

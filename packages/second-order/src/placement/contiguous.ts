@@ -11,7 +11,7 @@ import { checkNumRanks, checkWeights } from "./weights.ts";
  * Cost: O(P · N²).
  *
  * @returns the group of each weight, ascending.
- * @throws ArgumentError for no weights, a negative or infinite weight, or no ranks.
+ * @throws ArgumentError if there are no weights or no ranks, or a weight is negative or infinite.
  *
  * Source: the partition of DP-KFAC by blocks, Zhang, Shi, Wang and Li 2022, arXiv 2206.15143; Bellman's recurrence.
  */

@@ -6,7 +6,7 @@ import { checkPlacement, gridCoordinates } from "./inverse-placement.ts";
 const layersOf = (sizes: readonly (readonly [number, number])[]) =>
   sizes.map(([numInputs, numOutputs], i) => ({ path: `layer-${i}`, numInputs, numOutputs }));
 
-/** Minimum of the maximum load of these ranks, by exhaustive search. */
+/** Returns the smallest possible maximum load of a rank, found by exhaustive search over all assignments. */
 const optimum = (costs: readonly number[], numRanks: number): number => {
   const loads = Array.from({ length: numRanks }, () => 0);
   const best = (at: number): number => {

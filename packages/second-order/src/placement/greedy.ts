@@ -20,7 +20,7 @@ export const gradientWorkers = (fraction: number, numRanks: number): number => {
   );
 };
 
-/** Shape of the rank grid and cost of factors, for `placeGreedily`. */
+/** Options of `placeGreedily`: shape of the rank grid, and cost of inverting a factor. */
 export interface GreedyOptions {
   readonly numRanks: number;
   /** Number of rows of the grid: the number of ranks that precondition each layer. */

@@ -48,7 +48,10 @@ export const gridCoordinates = (rank: number, numRanks: number, workers: number)
 const rankOfCoordinates = ({ row, column }: GridCoordinates, numRanks: number, workers: number): number =>
   row * numColumns(numRanks, workers) + column;
 
-/** Returns the only rank that inverts a factor. Undefined: all ranks of its column invert the factor. */
+/**
+ * Returns the rank that inverts a factor, if only one rank does. Undefined: all ranks of the factor's column invert the
+ * factor.
+ */
 export const inverterOf = (
   { workers, layers }: InversePlacement,
   path: string,
@@ -72,7 +75,7 @@ export const placeEverywhere = (paths: readonly string[], numRanks: number): Inv
   layers: Object.fromEntries(paths.map((path) => [path, { column: 0, input: "everywhere", gradient: "everywhere" }])),
 });
 
-/** Checks a placement. @throws ArgumentError for ranks that do not exist, or a missing layer. */
+/** Throws ArgumentError if a placement contains a rank that does not exist, or lacks a layer. */
 export const checkPlacement = (
   { workers, layers }: InversePlacement,
   paths: readonly string[],
@@ -102,11 +105,7 @@ export const checkPlacement = (
   }
 };
 
-/**
- * Checks that both factors of each layer are inverted by the same ranks.
- *
- * @throws ArgumentError for a layer with different ranks.
- */
+/** Throws ArgumentError unless both factors of each layer are inverted by the same ranks. */
 export const checkTogether = ({ layers }: InversePlacement, paths: readonly string[], why: string): void => {
   for (const path of paths) {
     const { input, gradient } = layers[path]!;

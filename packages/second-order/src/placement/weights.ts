@@ -1,8 +1,8 @@
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * Checks the weights (costs of layers or factors) given to a planner. @throws ArgumentError for an empty list, or a
- * weight that is negative or not finite.
+ * Checks the weights (costs of layers or factors) given to a planner. Throws ArgumentError if there are no weights, or
+ * a weight is negative or not finite.
  */
 export const checkWeights = (planner: string, weights: readonly number[]): void => {
   if (weights.length === 0) throw new ArgumentError(`${planner}: no weights were given; give at least one`);
@@ -11,7 +11,7 @@ export const checkWeights = (planner: string, weights: readonly number[]): void 
       throw new ArgumentError(`${planner}: weight ${i} is ${weight}; weights must be finite and not negative`);
 };
 
-/** Checks that a number of ranks is a positive integer. @throws ArgumentError for other values. */
+/** Throws ArgumentError if a number of ranks is not a positive integer. */
 export const checkNumRanks = (planner: string, numRanks: number): void => {
   if (!Number.isInteger(numRanks) || numRanks < 1)
     throw new ArgumentError(`${planner}: numRanks is ${numRanks}; use a whole number from 1`);

@@ -85,7 +85,7 @@ export interface PredictedForm extends FormPlacement {
   readonly form: KfacForm;
   /** Predicted stage times of a step with a refresh. */
   readonly stages: FormStages;
-  /** Mean time that second-order work adds to a step, in seconds. */
+  /** Seconds that second-order work adds to a step, averaged over steps with and without a refresh. */
   readonly meanStepSeconds: number;
 }
 
@@ -121,8 +121,8 @@ export interface PlanKfacFormsOptions extends StageOptions, RefreshIntervals {
  *
  * Cost: O(forms · layers · ranks), plus the cost of `placeForStage` for `spd`.
  *
- * @throws ArgumentError for an empty list of variants, and under the conditions of `formStages`, `placeForm` and
- *   `meanStepSeconds`.
+ * @throws ArgumentError if the list of variants is empty, and under the conditions of `formStages`, `placeForm` and
+ * `meanStepSeconds`.
  * @example
  * ```ts
  * const layers = ["a", "b"].map((path) => ({ path, numInputs: 64, numOutputs: 32, kind: "linear" }) as const);

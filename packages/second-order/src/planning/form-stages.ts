@@ -5,7 +5,7 @@ import { sideName } from "../statistics/collect.ts";
 import { type LayerSide, layerSides } from "../statistics/statistic.ts";
 import { factorElements, inverseSecondsOf, type PlannedLayer, type StageTimes } from "./stage-times.ts";
 
-/** Placement of a K-FAC variant's factors and inverses on ranks. */
+/** Placement of the inversions of a K-FAC variant, and the ranks that have its factors. */
 export interface FormPlacement {
   readonly placement: InversePlacement;
   /**
@@ -46,8 +46,8 @@ export interface StageOptions {
    */
   readonly buckets?: BucketPlan;
   /**
-   * Passes that overlap with the communication of factors: forward (`input`), backward (`gradient`). Use only `input`
-   * if gradients occupy the network from the beginning of the backward pass. Default: both passes.
+   * Passes during which factors are sent: forward (`input`), backward (`gradient`). Use only `input` if gradients
+   * occupy the network from the beginning of the backward pass. Default: both passes.
    */
   readonly hiddenBehind?: readonly LayerSide[];
   /**
@@ -71,9 +71,9 @@ const sumOf = <T>(items: readonly T[], of: (item: T) => number): number =>
 const maxOf = (values: readonly number[]): number => values.reduce((most, value) => Math.max(most, value), 0);
 
 /**
- * Wraps the functions that return times, so that each returned time is checked.
+ * Returns the same functions, with a check of each returned time.
  *
- * @throws ArgumentError for a time that is negative or not finite.
+ * @throws ArgumentError if a time is negative or not finite.
  */
 const checkedTimes = (times: StageTimes): Required<StageTimes> => {
   const checked =
@@ -137,8 +137,8 @@ export const computedFactors = ({
   }));
 
 /**
- * Returns the total time in seconds that each rank spends on the given pieces of work. A piece of work is done by the
- * rank `rank` or, if `rank` is undefined, by all ranks of the layer's column.
+ * Returns the total time in seconds that each rank spends on the given computations. A computation runs on the rank
+ * `rank` or, if `rank` is undefined, on all ranks of the layer's column.
  */
 const sumByRank = (
   placement: InversePlacement,
@@ -205,7 +205,7 @@ const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
   return Math.max(0, end - computed);
 };
 
-/** Returns message sizes in elements: one message per piece, or one message per sender with all its pieces. */
+/** Returns message sizes in elements: one message per sent tensor, or one message per sender with all its tensors. */
 const messagesOf = (
   pieces: readonly { readonly sender: number; readonly elements: number }[],
   messages: StageOptions["messages"],
@@ -264,7 +264,8 @@ export const inverseStages = (
 };
 
 /**
- * Predicts the time of each stage in a step with a refresh, from the ranks that invert, precondition and receive.
+ * Predicts the time of each stage in a step with a refresh, given which ranks invert factors, precondition layers and
+ * receive results.
  *
  *     factors         Σ t(layer, side); with "own", only the factors that a rank inverts
  *     exchange        remaining time of the factor buckets after the passes and all factors are computed
@@ -278,9 +279,9 @@ export const inverseStages = (
  *
  * Cost: O(layers · ranks).
  *
- * @throws ArgumentError for a placement or a bucket plan that does not match the layers, and for invalid times.
- * Source: communication as in Pauloski et al. 2021, arXiv 2107.01739 (KAISA), and Shi, Zhang and Li 2021, arXiv
- * 2107.06533 (SPD-KFAC), which defines these stages.
+ * @throws ArgumentError if the placement or the bucket plan does not match the layers, or a time is invalid. Source:
+ * communication as in Pauloski et al. 2021, arXiv 2107.01739 (KAISA), and Shi, Zhang and Li 2021, arXiv 2107.06533
+ * (SPD-KFAC), which defines these stages.
  */
 export const formStages = (form: FormPlacement, given: StageOptions): FormStages => {
   const { layers, numRanks, messages } = given;
@@ -336,7 +337,7 @@ export interface RefreshIntervals {
  * Returns the mean time in seconds that the stages add to a step. Factors are computed every `factorEvery` steps,
  * inverses every `inverseEvery` steps, and gradients are preconditioned in each step.
  *
- * @throws ArgumentError for intervals that are not positive integers.
+ * @throws ArgumentError if an interval is not a positive integer.
  */
 export const meanStepSeconds = (
   stages: FormStages,

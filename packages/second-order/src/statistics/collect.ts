@@ -57,7 +57,7 @@ export const ownStatistics = (): StatisticsCollector => {
 
 /**
  * Returns a collector of the statistics of the current part of a batch. The collector passes means over the current
- * part and all earlier parts to another collector. All parts have equal numbers of samples.
+ * part and all earlier parts to another collector. All parts of the batch have the same number of samples.
  *
  * @param collector collector that receives the means.
  * @param earlier sums of the earlier parts' statistics, collected with `ownStatistics`.
@@ -83,8 +83,8 @@ export const meanOverParts = (
 export const sideName = (path: string, side: LayerSide): string => `${path}:${side}`;
 
 /**
- * Returns a function that fills buckets of `bucketBytes` in order. Call the function with the size in bytes of each
- * item; it returns whether the item completes a bucket.
+ * Returns a function that assigns items to buckets of `bucketBytes` in order. Call the function with the size of each
+ * item in bytes. It returns true if the item completes a bucket.
  */
 const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
   let openBytes = 0;
@@ -99,7 +99,7 @@ const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
 /**
  * Returns the buckets that `meanStatistics` uses without a plan, if a step computes the sides in the given order.
  *
- * @param sides sides with `elements`, the number of floats to send per side.
+ * @param sides layer sides, each with its name and the number of floats to send (`elements`).
  * @example
  * ```ts
  * const sides = [{ name: "a", elements: 2 }, { name: "b", elements: 1 }, { name: "c", elements: 9 }];
@@ -126,8 +126,8 @@ export interface MeanStatisticsOptions {
   /** Mesh axis over whose ranks means are computed. */
   readonly axis: string;
   /**
-   * Sides that are sent together, by `sideName`. A bucket is sent as soon as its last side is computed. Default: sides
-   * in the order of computation, with about `bucketBytes` per bucket.
+   * Names (`sideName`) of the layer sides whose statistics are sent together, per bucket. A bucket is sent as soon as
+   * its last statistic is computed. Default: statistics in the order of computation, about `bucketBytes` per bucket.
    */
   readonly buckets?: BucketPlan;
   /** Target bucket size without a plan, in bytes. Default: 4 MiB. */
@@ -135,8 +135,8 @@ export interface MeanStatisticsOptions {
   /** Priority of the collectives, 0 to 3. Default: 0. */
   readonly priority?: number;
   /**
-   * Returns the index of the only rank that needs a side. Only this rank receives the mean, and about half as many
-   * bytes are sent. Undefined: all ranks need the side. Default: all ranks need all sides.
+   * Returns the index along `axis` of the only rank that needs the mean of a statistic. Only this rank receives the
+   * mean, and about half as many bytes are sent. Undefined: all ranks need the mean. Default: all ranks need all means.
    */
   readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
 }
@@ -185,8 +185,8 @@ export const statisticElements = (shape: readonly number[]): number =>
 /**
  * Averages statistics over the ranks, in buckets that are sent while the step continues.
  *
- * @throws ArgumentError for a plan that omits or repeats a side.
- * Cost: one all-reduce per bucket, or one reduce per owner and bucket, with one triangle per matrix.
+ * @throws ArgumentError if the bucket plan omits or repeats a layer side. Cost: one all-reduce per bucket, or one
+ * reduce per owner and bucket, with one triangle per matrix.
  * @example
  * ```ts
  * const collector = meanStatistics({ axis: "data", bucketBytes: 2 ** 20 });

@@ -22,7 +22,7 @@ const withOnes = (moment: Tensor, mean: Tensor): Tensor => {
   return concat([right, concat([reshape(mean, [1, n]), full([1, 1], 1)], { dim: 1 })], { dim: 0 });
 };
 
-/** Returns the sum of each sample's rows over all positions and uses of the layer, [samples, width]. */
+/** Returns, per sample, the sum of its rows over all positions and over all uses of the layer, [samples, width]. */
 const perSample = (rows: readonly LayerRows[], samples: number): Tensor =>
   sumOf(rows.map((one) => one.totalPerSample(samples)));
 
@@ -64,7 +64,7 @@ export const isDiagonal = (layer: Pick<Layer, "kind">, side: "input" | "gradient
   layer.kind === "embedding" && side === "input";
 
 export interface CovarianceOptions {
-  /** How several positions per sample, such as pixels or tokens, are treated. Default: expand. */
+  /** Treatment of several positions per sample, such as pixels or tokens: see `Positions`. Default: expand. */
   readonly positions?: Positions;
   /**
    * Maximum number of rows per factor block. Entries outside of the diagonal blocks are treated as 0. Default: no
@@ -76,13 +76,13 @@ export interface CovarianceOptions {
 /**
  * Kronecker factors of each layer. `A`, [inputs, inputs], is the mean of `a aᵀ` over the rows that the layer reads,
  * with a row and a column for the bias. `G`, [outputs, outputs], is the mean over samples of `Σ g gᵀ`, summed over
- * positions. With S positions per sample, `A ⊗ G` is 1/S of the product for S separate samples. For an embedding, A is
- * diagonal, [inputs]: the frequency of each table row. A factor in blocks is [blocks, size, size], with zeros after its
- * last row.
+ * positions. With S positions per sample, `A ⊗ G` is 1/S of the value obtained when each position counts as a sample.
+ * For an embedding, A is diagonal, [inputs]: the frequency of each table row. A factor in blocks is [blocks, size,
+ * size], with zeros after its last row.
  *
  * Cost: `inputs² · rows` and `outputs² · rows` multiplications, divided by the number of blocks; `n(n + 1)/2` numbers
  * sent per block.
- * @throws ArgumentError for options out of range.
+ * @throws ArgumentError if an option is out of range.
  * @example
  * ```ts
  * const statistic = covarianceStatistic({ positions: "reduce" });

@@ -21,7 +21,7 @@ const padTo = (x: Tensor, dim: 0 | 1, length: number): Tensor => {
   );
 };
 
-/** Returns `xᵀx`, or its diagonal blocks. @param x [rows, n] @returns [n, n] or [blocks, size, size] */
+/** Returns `xᵀx`, [n, n], or the diagonal blocks of `xᵀx`, [blocks, size, size]. @param x [rows, n] */
 export const gramInBlocks = (x: Tensor, { count, size }: EvenParts): Tensor => {
   if (count === 1) return matmul(x, x, { transposeA: true });
   const rows = x.shape[0]!;

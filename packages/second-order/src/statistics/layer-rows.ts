@@ -14,7 +14,7 @@ import type { LayerUse } from "@skein/tensor-core/backend";
 import type { Layer } from "./layer.ts";
 import { patchesOf, tapsOf } from "./patches.ts";
 
-/** Rows that one use of a layer reads, or gradients of the rows that it computes: one row per sample and position. */
+/** Computes `x M`, or `x Mᵀ`, for a block-diagonal M. The result includes the padding columns: see `trim`. */
 export interface LayerRows {
   /** Width of one row: number of inputs without the bias, or number of outputs. */
   readonly width: number;
@@ -25,7 +25,10 @@ export interface LayerRows {
   total(): Tensor;
   /** Returns the sum of the rows per sample, f32 [samples, width]. */
   totalPerSample(samples: number): Tensor;
-  /** Returns the rows of some samples. @param samples number of all samples. @param chosen sample indices, i32 [n]. */
+  /**
+   * Returns the rows of selected samples. @param samples number of all samples. @param chosen indices of the selected
+   * samples, i32 [n].
+   */
   take(samples: number, chosen: Tensor): LayerRows;
 }
 
@@ -45,7 +48,10 @@ const plainRows = (rows: Tensor): LayerRows => {
   };
 };
 
-/** Returns the inputs of a convolution: image patches, created only if individual rows are needed. */
+/**
+ * Returns the input rows of a convolution, which are image patches. A patch is created only if individual rows are
+ * needed.
+ */
 const imageRows = (image: Tensor, use: LayerUse, kernel: readonly [number, number], count: number): LayerRows => {
   const width = kernel[0] * kernel[1] * image.shape[3]!;
   // Sums of patches are computed per tap and concatenated, without a tensor of all patches.
@@ -65,7 +71,7 @@ const imageRows = (image: Tensor, use: LayerUse, kernel: readonly [number, numbe
   };
 };
 
-/** Returns the inputs of an embedding: one-hot rows, stored as table indices. */
+/** Returns the input rows of an embedding: one-hot rows, stored as table indices. */
 const tableRows = (numbers: Tensor, width: number): LayerRows => {
   const count = elementCount(numbers.shape);
   const bySample = (samples: number): Tensor => reshape(numbers, [samples, count / samples]);

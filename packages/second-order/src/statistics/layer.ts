@@ -32,7 +32,7 @@ export interface Layer {
   readonly isTransposed: boolean;
 }
 
-/** A weight whose gradient is not preconditioned. */
+/** A weight that no layer with computable curvature contains, so that its gradient is not preconditioned. */
 export interface FirstOrderWeight {
   readonly path: string;
   /** Reason why the gradient of this weight is not preconditioned. */
@@ -54,7 +54,7 @@ export interface ModelLayers {
   readonly scopes: ReadonlyMap<string, readonly string[]>;
 }
 
-/** A layer and its uses in one trace. */
+/** A layer, and the operations of one trace that use the layer. */
 export interface AppliedLayer {
   readonly layer: Layer;
   readonly uses: readonly LayerUse[];
@@ -109,7 +109,7 @@ const ownBias = (uses: readonly LayerUse[], layers: ReturnType<typeof layersOf>)
  * A weight with several uses of one kind is one layer with the rows of all uses. `firstOrder` lists weights that belong
  * to no layer, and weights with incompatible uses, such as an embedding that is also the head.
  *
- * @throws ArgumentError if the step differentiates with respect to tensors other than `params`.
+ * @throws ArgumentError if the step differentiates with respect to other tensors than `params`.
  */
 export const appliedLayers = (
   traced: Traced,

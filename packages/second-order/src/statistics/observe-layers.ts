@@ -51,14 +51,14 @@ export const findLayers = <Args extends readonly unknown[]>(
 export interface ObserveLayersOptions {
   /** Statistic to compute for each layer. */
   readonly statistic: Statistic;
-  /** Whether to collect a side of a layer. Default: all layers, with all sides that the statistic has. */
+  /**
+   * Whether to collect the statistic of a layer's inputs (`input`) or output gradients (`gradient`). Default: all
+   * statistics of all layers.
+   */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
   /** Number of samples in the step. */
   readonly samples: number;
-  /**
-   * Number of samples over which the loss is averaged; the step may compute only a part of these samples. Default:
-   * `samples`.
-   */
+  /** Number of samples over which the loss is averaged, if the step computes only some of them. Default: `samples`. */
   readonly meanOver?: number;
   /** Number of samples to use, drawn at random in each step, and the random key. Default: all samples. */
   readonly draw?: { readonly count: number; readonly key: Tensor };
@@ -67,7 +67,7 @@ export interface ObserveLayersOptions {
   readonly collector: StatisticsCollector;
 }
 
-/** A statistic that cannot be computed yet, because the step has not computed all values that the statistic needs. */
+/** A statistic that cannot be computed yet, because the step has not computed all required values. */
 interface PendingStatistic {
   readonly applied: AppliedLayer;
   readonly side: LayerSide;
