@@ -11,8 +11,8 @@ import { withErrorFeedback } from "./error-feedback.ts";
 import { powerSgdAggregator } from "./power-sgd.ts";
 
 /**
- * Means of several steps under alternating aggregators; for each step the gradients of all ranks, each a flat matrix
- * `[n, m]`.
+ * Runs several steps under alternating aggregators, and returns the mean of each step. @param steps gradients of all
+ * ranks per step, each a flat matrix `[n, m]`.
  */
 const run = (
   cycle: readonly Aggregator[],

@@ -9,7 +9,7 @@ import type { AggregateContext } from "./context.ts";
  */
 export type SelectionScope = "tensor" | "bucket";
 
-/** Returns "bucket" if one of the scopes is "bucket", otherwise "tensor". */
+/** Returns the widest of several scopes: "bucket" if one of the scopes is "bucket", otherwise "tensor". */
 export const widestScope = (scopes: readonly SelectionScope[]): SelectionScope =>
   scopes.includes("bucket") ? "bucket" : "tensor";
 
@@ -57,9 +57,15 @@ export interface AggregationHalves<State> {
 export interface Aggregator<State = unknown> {
   /** Name of the aggregator, for reports only. */
   readonly name?: string;
-  /** Whether the expectation of `sent` differs from the gradient, so that error feedback is needed to converge. */
+  /**
+   * Whether the expectation of `sent` differs from the gradient. If true, the aggregator needs error feedback to
+   * converge.
+   */
   readonly biased: boolean;
-  /** Scope of selection. "tensor" guarantees that tensors are independent; "bucket" guarantees nothing. */
+  /**
+   * Scope of the selection of entries. "tensor" guarantees that the result for a tensor does not depend on other
+   * tensors of the bucket; "bucket" guarantees nothing.
+   */
   readonly scope: SelectionScope;
   /**
    * Returns the contraction δ with ‖u − sent‖² ≤ (1 − δ)‖u‖² on every one of `worldSize` ranks: the minimum share of
@@ -72,7 +78,7 @@ export interface Aggregator<State = unknown> {
   init(bucket: Bucket): State;
   aggregate(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Aggregated<State>;
   /**
-   * Aggregation in two halves. Present if it is worthwhile to run the second half in the next step. The halves may send
+   * Aggregation in two halves. Absent: running the second half in the next step would save no time. The halves may send
    * up to P more elements than `bytesSent` returns, because shards are padded.
    */
   readonly halves?: AggregationHalves<State>;

@@ -55,8 +55,8 @@ export const bucketPerTensor = (params: unknown, order: readonly string[] = back
  *
  * @param params tree of values with dtype and shape.
  * @param order paths in the order in which gradients become ready. Default: last parameter first. `readyOrder` returns
- *   the exact order.
- * @throws ArgumentError for a size that is not positive, or an order that does not match the paths of `params`.
+ * the exact order.
+ * @throws ArgumentError if the size is not positive, or the order does not match the paths of `params`.
  * @example
  * ```ts
  * const params = { a: NdArray.from([1, 2]), b: NdArray.from([3]), c: NdArray.from([4]) };
@@ -98,8 +98,7 @@ const unknownPath = (path: string, specs: ReadonlyMap<string, TensorSpec>): neve
 export const specsByPath = (params: unknown): ReadonlyMap<string, TensorSpec> => leavesByPath(params);
 
 /**
- * Checks a bucket plan. @throws ArgumentError unless the plan names every tensor of `params` exactly once and no bucket
- * is empty.
+ * Throws ArgumentError unless the bucket plan names every tensor of `params` exactly once and contains no empty bucket.
  */
 export const checkBucketPlan = (plan: BucketPlan, params: unknown): void => {
   const specs = specsByPath(params);

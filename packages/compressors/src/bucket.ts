@@ -1,6 +1,6 @@
 import { elementCount, type Shape, slice, reshape, type Tensor, type TensorSpec } from "@skein/tensor-core";
 
-/** One tensor of a bucket. */
+/** Path and shape of one tensor in a bucket. */
 export interface BucketTensor {
   /** Path in the format of `leafPaths`: "layers.0.weight". */
   readonly path: string;

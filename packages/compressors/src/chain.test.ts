@@ -10,7 +10,7 @@ import { topKCompressor } from "./top-k.ts";
 
 const bucketOfLength = (n: number) => bucketOf([{ path: "v", shape: [n] }]);
 
-/** Sends the gradient plus the first word of the key. */
+/** Test compressor that sends the gradient plus the first word of the random key. */
 const marked: Compressor<[], { readonly values: Tensor }> = defineCompressor<[], { readonly values: Tensor }>({
   name: "marked",
   aggregation: "gather",

@@ -16,7 +16,7 @@ import type { EncodeContext } from "./context.ts";
 import { widestScope } from "./aggregator.ts";
 import { type Compressor, defineCompressor } from "./compressor.ts";
 
-/** Payload of `Outer` in which the payload `Inner` replaces `values`. */
+/** Payload of the outer compressor of a chain, in which the payload of the inner compressor replaces `values`. */
 export type ChainPayload<Outer, Inner> = Omit<Outer, "values"> & { readonly values: Inner };
 
 /** States of the outer and the inner compressor of a chain. */
@@ -30,8 +30,8 @@ const innerContext = (context?: EncodeContext): EncodeContext | undefined =>
   context?.key === undefined ? context : { ...context, key: foldIn(context.key, 1) };
 
 /**
- * Returns the specs of a payload's leaves. Traces the encoder in a separate graph, because only the encoder determines
- * the shapes of its payload.
+ * Returns the specs (dtype and shape) of a payload's leaves. Traces the encoder in a separate graph, because only the
+ * encoder determines the shapes of its payload.
  */
 const payloadSpecs = <State, Payload>(
   outer: Compressor<State, Payload>,
@@ -56,12 +56,13 @@ const payloadSpecs = <State, Payload>(
  * Compresses the `values` of the outer compressor's payload with the inner compressor. The other leaves of the outer
  * payload are sent unchanged.
  *
- * Lossless if both compressors are lossless; biased if one of the compressors is biased. The loss of the inner
- * compressor is missing from `sent`, so error feedback around the chain adds this loss to the residual.
+ * Lossless if both compressors are lossless; biased if one of the compressors is biased. Values that the inner
+ * compressor changes are also changed in `sent`, so error feedback around the chain adds the inner compressor's error
+ * to the residual.
  *
  * @throws ArgumentError for a compressor whose payload length is known only at run time, and for an outer compressor
- *   without f32 `values` in its payload.
- * Cost: the outer payload's bytes without its values, plus the inner payload's bytes for these values.
+ * without f32 `values` in its payload. Cost: the outer payload's bytes without its values, plus the inner payload's
+ * bytes for these values.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(chainCompressors(topKCompressor({ k: 2 }), eightBitCompressor()));

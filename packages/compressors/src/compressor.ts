@@ -38,7 +38,10 @@ export interface Codec<State = unknown, Payload = unknown> {
    * first. `gather`: each payload must be decoded separately. Leaves of a gathered payload have at least one dimension.
    */
   readonly aggregation: "sum" | "gather";
-  /** Whether the expectation of `decode(encode(g))` differs from `g`, so that error feedback is needed to converge. */
+  /**
+   * Whether the expectation of `decode(encode(g))` differs from `g`. If true, the codec needs error feedback to
+   * converge.
+   */
   readonly biased: boolean;
   /**
    * Scope of selection. "tensor": whether an entry is sent depends only on entries of the same tensor, for any bucket

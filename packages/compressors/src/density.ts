@@ -1,9 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/**
- * Checks that a density is in (0, 1]. `owner` is the function name for the error message. @throws ArgumentError for
- * other densities.
- */
+/** Throws ArgumentError if a density is not in (0, 1]. `owner` is the function name for the error message. */
 export const checkDensity = (owner: string, density: number): void => {
   if (!(density > 0 && density <= 1))
     throw new ArgumentError(

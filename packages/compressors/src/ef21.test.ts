@@ -8,7 +8,7 @@ import { bucketOf } from "./bucket.ts";
 import { withEf21 } from "./ef21.ts";
 import { topKCompressor } from "./top-k.ts";
 
-/** Estimates of each step per rank, and the means, for constant gradients. */
+/** Runs EF21 on constant gradients. Returns the mean of each step, and each rank's sent part and estimate. */
 const run = (gradients: readonly (readonly number[])[], k: number, numSteps: number) => {
   const bucket = bucketOf([{ path: "v", shape: [gradients[0]!.length] }]);
   const aggregator = withEf21(topKCompressor({ k }));

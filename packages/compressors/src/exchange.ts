@@ -38,7 +38,7 @@ export interface ExchangeOptions<State> extends BucketOptions<State> {
   readonly axis: string | ((path: string) => string);
   /** Random key u32[2], new for each step, equal on all ranks. Required by randomized compressors. */
   readonly key?: Tensor;
-  /** Step number, u32 scalar, 0 for the first step. Required by compressors that change over time. */
+  /** Step number, u32 scalar, 0 for the first step. Required by compressors that change during training. */
   readonly step?: Tensor;
   /**
    * Priority of each bucket's collectives, 0 to 3. Collectives of different priorities can be in flight at the same
@@ -64,25 +64,15 @@ export const bucketsOf = (params: unknown, plan: BucketPlan): Bucket[] => {
   return plan.map((bucket) => bucketOf(bucket.map((path) => ({ path, shape: specs.get(path)!.shape }))));
 };
 
-/**
- * Returns the compressor's initial state for each bucket, such as residuals. Traced.
- *
- * @example
- * ```ts
- * const compressor = withErrorFeedback(topKCompressor({ density: 0.5 }));
- * const init = (w: Tensor) => initExchange({ w }, { compressor });
- * const [state] = await evaluate(init, referenceBackend())(NdArray.from([1, -4, 3, 2]));
- * console.log(state!.residual.toNumbers()); // [0, 0, 0, 0]
- * ```
- */
+/** Returns the compressor's initial state for each bucket, for example an error feedback residual. Traced. */
 export const initExchange = <State>(
   params: unknown,
   { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>,
 ): State[] => bucketsOf(params, buckets).map((bucket) => compressor.init(bucket));
 
 /**
- * Concatenates the tensors of each bucket, and calls `visit` with the flat vector and its context. Each call has a
- * named scope with the bucket index.
+ * Concatenates the tensors of each bucket, and calls `visit` with the flat vector and its context. The operations of
+ * each call are traced in a scope named after the bucket index.
  */
 const eachBucket = <P, State, T>(
   gradients: P,

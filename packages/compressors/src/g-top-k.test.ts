@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { aggregateWorld } from "../test/aggregate-world.ts";
 import { gTopKAggregator } from "./g-top-k.ts";
 
-/** Index → value of each rank at that index. */
+/** Entries of a group of ranks: for each index, the value of each rank, by rank number. */
 type Group = ReadonlyMap<number, ReadonlyMap<number, number>>;
 
 const sumOf = (parts: ReadonlyMap<number, number>): number =>
@@ -24,7 +24,7 @@ const merge = (a: Group, b: Group, k: number): Group =>
     k,
   );
 
-/** The algorithm with sets, each entry marked with its rank. */
+/** Reference implementation of gTop-k with maps, in which each value records its rank. */
 const model = (gradients: readonly (readonly number[])[], k: number): { mean: number[]; sent: number[][] } => {
   let groups = gradients.map((gradient, rank) =>
     greatest(new Map(gradient.map((value, i): [number, Map<number, number>] => [i, new Map([[rank, value]])])), k),

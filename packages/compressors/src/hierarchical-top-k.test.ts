@@ -26,12 +26,15 @@ const worlds = fc
 
 interface Shard {
   readonly begin: number;
-  /** Sums over the host of the shard with its padding, with the indices that are sent. */
+  /**
+   * Sum of the host's gradients over the range of the shard, including the shard's padding. `kept`: whether each entry
+   * is sent.
+   */
   readonly sums: readonly number[];
   readonly kept: readonly boolean[];
 }
 
-/** The shard of its host's sum that a rank owns. */
+/** Returns the shard that a rank owns of the sum of gradients on its host. */
 const shardOf = (
   gradients: readonly (readonly number[])[],
   ranksPerHost: number,

@@ -23,7 +23,7 @@ export interface IdentityOptions {
 }
 
 export interface DensePayload {
-  /** Consecutive chunks of the gradient, each sent by a separate collective, f32. */
+  /** Consecutive chunks of the gradient, f32. Each chunk is sent by a separate collective. */
   readonly chunks: readonly Tensor[];
 }
 
@@ -42,8 +42,7 @@ const chunkBounds = (n: number, chunkBytes: number): (readonly [begin: number, e
  * In halves: reduce-scatter, then all-gather of the shards. Each chunk is padded to a multiple of P (DeAR, arXiv
  * 2302.12445).
  *
- * @throws ArgumentError for chunks below 4 bytes.
- * Source of chunks: Peng et al. 2019 (ByteScheduler), SOSP.
+ * @throws ArgumentError if chunks are smaller than 4 bytes. Source of chunks: Peng et al. 2019 (ByteScheduler), SOSP.
  * @example
  * ```ts
  * const compressor = identityCompressor();

@@ -21,8 +21,8 @@ export interface LowRankOptions {
   /** Maximum rank r of a matrix's approximation. A matrix with fewer than r rows or columns has a lower rank. */
   readonly rank: number;
   /**
-   * Minimum compression: elements of a tensor divided by the factor elements that one step sends instead, on average.
-   * Tensors with a lower compression are sent unchanged. 0 compresses every tensor with two or more dimensions.
+   * Minimum compression ratio: number of elements of a tensor, divided by the average number of factor elements sent
+   * per step. Tensors with a lower ratio are sent unchanged. 0 compresses every tensor with two or more dimensions.
    * Default: 2, as in the authors' code.
    */
   readonly minimumCompression?: number;
@@ -62,7 +62,10 @@ export const checkLowRankOptions = (name: string, { rank, minimumCompression = 2
     );
 };
 
-/** Plans the compression of a bucket from shapes alone. @param factorsPerStep number of factors to send per step. */
+/**
+ * Decides from shapes alone which tensors of a bucket are compressed. @param factorsPerStep number of factors to send
+ * per step.
+ */
 export const planLowRank = (
   { tensors }: Bucket,
   { rank, minimumCompression = 2 }: LowRankOptions,
@@ -89,7 +92,7 @@ export const planLowRank = (
   };
 };
 
-/** Splits a flat gradient into matrices to compress and dense tensors. */
+/** Splits a flat gradient into the matrices to compress and the tensors to send unchanged. */
 export const splitLowRank = (
   gradient: Tensor,
   bucket: Bucket,
@@ -102,7 +105,7 @@ export const splitLowRank = (
   };
 };
 
-/** Inverse of `splitLowRank`. */
+/** Joins matrices and uncompressed tensors to a flat gradient. Inverse of `splitLowRank`. */
 export const joinLowRank = (
   parts: { readonly matrices: readonly Tensor[]; readonly dense: readonly Tensor[] },
   { matrices, dense }: LowRankPlan,

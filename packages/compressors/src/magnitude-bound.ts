@@ -20,13 +20,13 @@ import {
 import { levelOfKth, levelsAround, numLevelsAround } from "./magnitude-level.ts";
 import { twoSidedQuantile } from "./normal-quantile.ts";
 
-/** Number of steps into which `stepsWithin` divides one level of `levelsAround`. */
+/** Number of equal intervals into which `stepsWithin` divides one level of `levelsAround`. */
 const numSteps = 1024;
 
 /**
- * Divides `level` into `numSteps` equal steps, and returns the step of each magnitude: 0 at the level's smallest
- * magnitude, `numSteps` − 1 at its largest magnitude. Magnitudes of higher levels get `numSteps`, magnitudes of lower
- * levels −1.
+ * Divides `level` into `numSteps` equal intervals, and returns the interval index of each magnitude: 0 at the level's
+ * smallest magnitude, `numSteps` − 1 at its largest magnitude. Magnitudes of higher levels get `numSteps`, magnitudes
+ * of lower levels −1.
  */
 const stepsWithin = (magnitudes: Tensor, levels: Tensor, level: Tensor): Tensor => {
   const within = equal(levels, level);

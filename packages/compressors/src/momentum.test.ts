@@ -12,7 +12,7 @@ import { topKCompressor } from "./top-k.ts";
 const n = 24;
 const bucket = bucketOf([{ path: "v", shape: [n] }]);
 
-/** Means of each step on one rank, one gradient per step. */
+/** Returns the mean of each step on one rank, for one gradient per step. */
 const meansOf = (
   aggregator: ReturnType<typeof withMomentum>,
   gradients: readonly (readonly number[])[],

@@ -14,10 +14,7 @@ export interface WithMomentumState<Inner> {
   readonly inner: Inner;
 }
 
-/**
- * Checks a momentum factor. `who` is the function name for the error message. @throws ArgumentError for a momentum
- * outside [0, 1).
- */
+/** Throws ArgumentError if a momentum factor is outside [0, 1). `who` is the function name for the error message. */
 export const checkMomentum = (who: string, momentum: number): void => {
   if (!(momentum >= 0 && momentum < 1))
     throw new ArgumentError(`${who}: momentum ${momentum} is not in [0, 1); use a factor such as 0.9`);
@@ -33,8 +30,8 @@ export const checkMomentum = (who: string, momentum: number): void => {
  * momentum, divided by `1 − m`. The initial velocities are zeros, so the first `1/(1 − m)` steps are small, except for
  * methods that send only signs.
  *
- * @throws ArgumentError for a momentum outside [0, 1).
- * Cost: state of one f32 per gradient element; no additional bytes sent.
+ * @throws ArgumentError if the momentum is outside [0, 1). Cost: state of one f32 per gradient element; no additional
+ * bytes sent.
  * @example
  * ```ts
  * const compressor = withMomentum(majorityVoteAggregator(), { momentum: 0.9 });

@@ -19,7 +19,10 @@ const select = async (
   return { values: payload.values.toNumbers(), indices: payload.indices.toNumbers() };
 };
 
-/** The bracket of the paper: steps of bisection between mean and maximum, with a new count in each step. */
+/**
+ * Computes the paper's threshold bounds by bisection between mean and maximum, with a new count of entries in each
+ * step.
+ */
 const bisect = (
   magnitudes: readonly number[],
   k: number,

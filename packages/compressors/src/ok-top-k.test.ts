@@ -12,7 +12,7 @@ const largest = (x: readonly number[], k: number): number[] =>
     .sort((i, j) => Math.abs(x[j]!) - Math.abs(x[i]!) || i - j)
     .slice(0, k);
 
-/** Sum of the ranks' own top-k entries. */
+/** Returns the sum, over all ranks, of each rank's own top-k entries. */
 const sumOfLargest = (gradients: readonly (readonly number[])[], k: number): number[] => {
   const sum = gradients[0]!.map(() => 0);
   for (const gradient of gradients) for (const i of largest(gradient, k)) sum[i]! += gradient[i]!;
@@ -64,8 +64,8 @@ describe("okTopKAggregator", () => {
   });
 
   /**
-   * Entries that each rank receives from each other rank in the first exchange, and bytes that all ranks send in both
-   * exchanges.
+   * Returns the number of entries that each rank receives from each other rank in the first exchange, and the number of
+   * bytes that all ranks send in both exchanges.
    */
   const traffic = (
     gradients: readonly (readonly number[])[],

@@ -21,12 +21,12 @@ const transposed = (a: Matrix): number[][] => a[0]!.map((_, j) => a.map((row) =>
 const norm = (a: Matrix): number => Math.hypot(...a.flat());
 const minus = (a: Matrix, b: Matrix): number[][] => a.map((row, i) => row.map((v, j) => v - b[i]![j]!));
 
-/** Distance of QᵀQ from I. */
+/** Returns the distance of QᵀQ from the identity matrix. */
 const skewness = (q: Matrix): number => {
   const gram = times(transposed(q), q);
   return norm(gram.map((row, i) => row.map((v, j) => v - (i === j ? 1 : 0))));
 };
-/** Part of P outside the column space of Q, relative to P. */
+/** Returns the norm of the part of P outside the column space of Q, relative to the norm of P. */
 const outside = (p: Matrix, q: Matrix): number => norm(minus(p, times(q, times(transposed(q), p)))) / (norm(p) || 1);
 const greatestStretch = (q: Matrix, seed: number): number => {
   let x: Matrix = randomMatrix(q[0]!.length, 1, seed);

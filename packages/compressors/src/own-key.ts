@@ -1,7 +1,7 @@
 import { ArgumentError, foldIn, type Tensor } from "@skein/tensor-core";
 import type { EncodeContext } from "./context.ts";
 
-/** Derives a random key for this rank. @throws ArgumentError if the context has no key. */
+/** Derives a random key for this rank. Throws ArgumentError if the context has no key. */
 export const ownKey = (name: string, { key, rank }: EncodeContext = {}): Tensor => {
   if (key === undefined || rank === undefined)
     throw new ArgumentError(

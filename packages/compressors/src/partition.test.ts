@@ -23,7 +23,7 @@ const once = (aggregator: Aggregator, own: readonly number[] = gradient): number
   return mean!.toNumbers();
 };
 
-/** Adds a value to each element that identifies the aggregator. */
+/** Returns an aggregator that adds to each element a number that identifies the aggregator. */
 const marking = (mark: (context: { readonly key?: Tensor }) => Tensor | number): Aggregator<[]> => ({
   biased: false,
   scope: "tensor",

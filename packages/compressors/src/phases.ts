@@ -17,7 +17,7 @@ const describe = (state: unknown): string => {
     .join(", ");
 };
 
-/** Returns the first phase's initial state, after a check that the states of all phases have the same structure. */
+/** Returns the first phase's initial state. Throws if the states of the phases differ in structure. */
 const initCommonState = <State>(phases: readonly AggregatorPhase<State>[], bucket: Bucket): State => {
   const states = phases.map(({ aggregator }) => aggregator.init(bucket));
   const descriptions = states.map(describe);
@@ -114,7 +114,7 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
  * empty residual.
  *
  * @param step first step of the aggregator; 0 for no warm-up.
- * @throws ArgumentError for a step that is not a non-negative integer.
+ * @throws ArgumentError if the step is not a non-negative integer.
  * @example
  * ```ts
  * const phases = denseUntil(1000, withErrorFeedback(topKCompressor({ density: 0.001 })));

@@ -9,7 +9,10 @@ import { bucketOf, lengthOf } from "./bucket.ts";
 import type { LowRankOptions } from "./low-rank.ts";
 import { powerSgdAggregator } from "./power-sgd.ts";
 
-/** Means of several steps; for each step the gradients of all ranks, each a flat matrix `[n, m]`. */
+/**
+ * Runs several steps, and returns the mean of each step. @param steps gradients of all ranks per step, each a flat
+ * matrix `[n, m]`.
+ */
 const run = (
   shape: readonly number[],
   steps: readonly (readonly (readonly number[])[])[],

@@ -40,10 +40,9 @@ export interface Selection {
  * Finds the exact k-th greatest key of all ranks, without gathering keys. Works digit by digit from the highest digit:
  * an all-reduce counts the keys per digit among the keys that match the digits found so far.
  *
- * Keys may be the bits of |x| (f32): they have the same order as |x|, with NaN greatest.
+ * Keys may be the bits of |x| (f32), because integers with these bits have the same order as |x|, with NaN greatest.
  *
- * @param keys i32 [m], none negative; at least k of them over all ranks.
- * Cost: 4 all-reduces of 1024 bytes.
+ * @param keys i32 [m], none negative; at least k of them over all ranks. Cost: 4 all-reduces of 1024 bytes.
  */
 export const selectGreatest = (keys: Tensor, k: number, axis: string, collective?: CollectiveOptions): Selection => {
   let prefix = full([], 0, "i32");

@@ -1,7 +1,7 @@
 import { compact, isFinite, type Tensor } from "@skein/tensor-core";
 import type { SparsePayload } from "./sparse-payload.ts";
 
-/** Entries whose magnitudes reach a bound, up to a fixed capacity. */
+/** Entries whose magnitude is at least a bound, up to a fixed capacity. */
 export interface BoundSelection extends SparsePayload {
   /** Whether all entries of the gradient are finite, bool []. */
   readonly finite: Tensor;

@@ -43,7 +43,7 @@ export interface TernGradOptions {
 }
 
 interface PendingShard {
-  /** Sums for this rank's shard, as bit planes, u32 `[bits, words]`. */
+  /** Sums of the ternary numbers in this rank's shard over all ranks, as bit planes, u32 `[bits, words]`. */
   readonly sums: Tensor;
   /** Scale of each tensor, equal on all ranks, f32 `[tensors]`. */
   readonly scales: Tensor;

@@ -2,12 +2,12 @@ import { bitcast, concat, flatten, reshape, split, type Tensor, type TensorSpec 
 import { lengthOf } from "./bucket.ts";
 
 /**
- * Concatenates tensors of 4-byte elements (f32, i32, u32) as u32 `[m]`, so that they are sent as one message, with the
- * latency of one message.
+ * Concatenates tensors of 4-byte elements (f32, i32, u32) to one tensor u32 `[m]`, so that the tensors are sent in one
+ * message.
  */
 export const joinWords = (parts: readonly Tensor[]): Tensor =>
   concat(parts.map((part) => bitcast(flatten(part), "u32")));
 
-/** Inverse of `joinWords`, for tensors of these specs. */
+/** Splits the result of `joinWords` into tensors with these specs. Inverse of `joinWords`. */
 export const cutWords = (words: Tensor, specs: readonly TensorSpec[]): Tensor[] =>
   split(words, specs.map(lengthOf)).map((part, i) => reshape(bitcast(part, specs[i]!.dtype), specs[i]!.shape));

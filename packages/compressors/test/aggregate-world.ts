@@ -9,7 +9,7 @@ export interface RankResult {
   readonly sent: number[];
 }
 
-/** Run one aggregation in f32; gradients and results per rank. Zeros lose their sign. */
+/** Runs one aggregation in f32. Returns the mean and the sent part of each rank; −0 becomes 0. */
 export const aggregateWorld = (
   aggregator: Aggregator,
   gradients: readonly (readonly number[])[],

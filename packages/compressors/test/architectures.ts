@@ -7,8 +7,8 @@ const convolution = (kernel: number, input: number, output: number): Shapes => [
 ];
 
 /**
- * Parameter shapes of a ResNet with bottleneck blocks for ImageNet (He et al. 2015), for these numbers of blocks per
- * stage; kernels [kh, kw, in, out].
+ * Returns the parameter shapes of a ResNet with bottleneck blocks for ImageNet (He et al. 2015). `blocks` contains the
+ * number of blocks per stage. Kernels are [kh, kw, in, out].
  */
 export const resNet = (blocks: readonly number[]): Shapes => [
   ...convolution(7, 3, 64),
@@ -32,8 +32,8 @@ const linear = (input: number, output: number): Shapes => [[input, output], [out
 const norm = (width: number): Shapes => [[width], [width]];
 
 /**
- * Parameter shapes of BERT with both pre-training heads (Devlin et al. 2018), whose word scores share the embedding; by
- * depth and width.
+ * Returns the parameter shapes of BERT with both pre-training heads (Devlin et al. 2018), for a number of layers and a
+ * width. The masked-word head shares its weight with the embedding.
  */
 const bert = (depth: number, width: number): Shapes => [
   [width, 30_522],

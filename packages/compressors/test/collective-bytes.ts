@@ -3,7 +3,10 @@ import { eliminateDeadCode, type Node } from "@skein/tensor-core/backend";
 
 const isRagged = ({ op }: Node): boolean => op.startsWith("ragged-");
 
-/** Share of its operand that a rank sends, averaged over ranks, with the algorithm that sends the least. */
+/**
+ * Returns the number of bytes that a rank sends in a collective, divided by the bytes of its operand, averaged over
+ * ranks. Assumes the algorithm that sends the fewest bytes. Undefined for nodes that send nothing.
+ */
 const sentShare = ({ op, params }: Node): number | undefined => {
   const numRanks = params["axisSize"] as number;
   switch (op) {
@@ -46,12 +49,13 @@ const sentBy = (graph: Graph, counts: (node: Node) => boolean): number =>
  */
 export const collectiveBytes = (graph: Graph): number => sentBy(eliminateDeadCode(graph), () => true);
 
-/** Like `collectiveBytes`, without ragged collectives. */
+/** Returns the bytes that a rank sends when it runs this graph, averaged over ranks, excluding ragged collectives. */
 export const fixedBytes = (graph: Graph): number => sentBy(eliminateDeadCode(graph), (node) => !isRagged(node));
 
 /**
- * Bytes on threads: if each thread reads all parts of an all-reduce, up to 16 KiB, it receives more bytes than a
- * schedule would send.
+ * Returns the number of bytes that small all-reduces between threads transfer in addition to `collectiveBytes`. In
+ * all-reduces of up to 16 KiB, each thread reads the operands of all other threads, which are more bytes than a
+ * schedule sends.
  */
 export const exchangedBytes = (graph: Graph): number => {
   const lean = eliminateDeadCode(graph);

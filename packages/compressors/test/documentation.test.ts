@@ -26,8 +26,8 @@ type Symbols = Readonly<Record<string, number>>;
 const symbols = ["P", "Q", "n", "t", "k", "c", "h", "m", "b", "B", "w", "p", "q", "v"];
 
 /**
- * Parse a formula of the page, such as `8 · k · (P − 1)`, into a function. Only its signs differ from those of the
- * language.
+ * Compiles a formula of docs/algorithms.md, such as `8 · k · (P − 1)`, to a function. Apart from the operator signs,
+ * the formulas are valid JavaScript.
  */
 const formula = (text: string): ((values: Symbols) => number) => {
   const code = text
@@ -65,7 +65,10 @@ const blocks = (n: number, most: number, bits = 8): Symbols => {
   return { B: most, m, b: Math.ceil(n / Math.max(1, m)), w: bits };
 };
 
-/** Elements of the factors of a bucket's matrices at rank 1, for matrices that `pays` selects. */
+/**
+ * Returns the number of elements of the rank-1 factors P (`p`) and Q (`q`), for the matrices for which `pays` returns
+ * true, and of all other tensors (`v`).
+ */
 const factors = ({ tensors }: Bucket, pays: (elements: number, sent: number) => boolean): Symbols => {
   const counts = { p: 0, q: 0, v: 0 };
   for (const { shape } of tensors) {
@@ -81,7 +84,10 @@ const factors = ({ tensors }: Bucket, pays: (elements: number, sent: number) => 
 
 const hosts = (worldSize: number): number => (worldSize % 2 === 0 ? 2 : worldSize);
 
-/** Values of the symbols for each row of the law table; rows that are absent use only n, P, Q and t. */
+/**
+ * Returns the values of a formula's symbols, by row of the law table. Formulas of rows that are not listed use only n,
+ * P, Q and t.
+ */
 const settings: Readonly<Record<string, (bucket: Bucket, worldSize: number) => Symbols>> = {
   "top-k": (bucket) => ({ k: kept(0.1, lengthOf(bucket)) }),
   "random-k": (bucket) => ({ k: kept(0.3, lengthOf(bucket)) }),
@@ -115,7 +121,7 @@ const symbolsOf = ({ name }: Row, bucket: Bucket, worldSize: number): Symbols =>
   ...settings[name]?.(bucket, worldSize),
 });
 
-/** Whether a row combines an aggregator of this table with a wrapper of the other table. */
+/** Whether a row of the table combines a wrapper with an aggregator that has a separate row. */
 const isComposed = ({ name }: Row): boolean =>
   /^(ef21|chain|partition|per-path|dense phase|identity in pieces)|with (error feedback|momentum)/.test(name);
 
@@ -170,7 +176,7 @@ describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws,
   });
 });
 
-/** Each wrapper around an aggregator without state. */
+/** Each wrapper, applied to an aggregator without state. */
 const wrapped: Readonly<Record<string, Aggregator>> = {
   withErrorFeedback: withErrorFeedback(identityCompressor()) as Aggregator,
   withMomentumCorrection: withMomentumCorrection(identityCompressor(), { momentum: 0.9 }) as Aggregator,

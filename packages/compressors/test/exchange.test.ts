@@ -33,7 +33,7 @@ const gradientsOf = (seed: number): { b: NdArray; w: NdArray[] } => ({
 const numbers = ({ b, w }: { b: NdArray; w: readonly NdArray[] }): number[] =>
   [b, ...w].flatMap((leaf) => leaf.toNumbers());
 
-/** Run exchange steps on P ranks; gradients differ per step and per rank. */
+/** Runs exchange steps on P ranks, with different gradients per step and per rank. */
 const run = (numRanks: number, numSteps: number, compressor: Aggregator, buckets?: BucketPlan) => {
   const options = { compressor, ...(buckets && { buckets }) };
   const args = Array.from(

@@ -1,8 +1,8 @@
 import type { Axes } from "./world.ts";
 
 /**
- * Groups of ranks for two axes: consecutive ranks of one host along "inside", ranks with the same index on their hosts
- * along "across".
+ * Returns the groups of ranks for two mesh axes. Along "inside": the consecutive ranks of one host. Along "across": the
+ * ranks with the same index on their hosts.
  */
 export const hostAxes = (ranksPerHost: number, numHosts: number): Axes => ({
   mesh: { inside: ranksPerHost, across: numHosts },

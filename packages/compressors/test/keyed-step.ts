@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { type Aggregator, type Bucket, bucketOf } from "../src/index.ts";
 import { stepperOf } from "./stepper.ts";
 
-/** Result of one rank: the mean, and the part of its gradient that is included. */
+/** Result of one rank: the mean, and the part of the rank's gradient that the mean includes. */
 export interface RankStep {
   readonly mean: number[];
   readonly sent: number[];
 }
 
-/** Run the first step of an aggregator, with one gradient per rank and a key from this seed. */
+/** Runs the first step of an aggregator, with one gradient per rank and a random key from this seed. */
 export const stepOnce = (
   aggregator: Aggregator,
   gradients: readonly (readonly number[])[],
@@ -25,7 +25,9 @@ export const stepOnce = (
 // Replaces subnormal numbers by 0: a quantization step of a subnormal number is below the smallest f32.
 const withoutSubnormal = (v: number): number => (Math.abs(v) < 1e-30 ? 0 : v);
 
-/** f32 gradients of 1 to `most` ranks, all of the same length. Values repeat often, so that ties are common. */
+/**
+ * Generates f32 gradients of 1 to `most` ranks, all of the same length. Values repeat often, so that ties are common.
+ */
 export const worldGradients = (most = 5, longest = 80): fc.Arbitrary<number[][]> => {
   const value = fc.oneof(
     fc.constantFrom(0, -0, 1, -1, 2),

@@ -59,7 +59,10 @@ const topKWithFeedback: Row = {
   aggregator: withErrorFeedback(topKCompressor({ density: 0.25 })),
 };
 
-/** Dense all-reduce of `change` applied to each rank's gradient, and `declared` as its `sent`. */
+/**
+ * Returns an aggregator that averages `change(gradient)` by dense all-reduce, and returns `declared(gradient)` as
+ * `sent`.
+ */
 const sending = (
   change: (gradient: Tensor) => Tensor,
   declared: (gradient: Tensor) => Tensor = change,
@@ -72,7 +75,7 @@ const sending = (
   }),
 });
 
-/** A row whose aggregator changes gradient, mean or state. */
+/** Returns a row with a faulty aggregator, which changes the gradient, the mean or the state. */
 const wrong = (row: Row, aggregate: (aggregator: Aggregator) => Aggregator["aggregate"]): Row => ({
   ...row,
   aggregator: { ...row.aggregator, aggregate: aggregate(row.aggregator) },
@@ -82,7 +85,7 @@ const ofIdentity = (aggregator: Aggregator): Row => ({ ...identity, aggregator }
 
 const signs = (gradient: Tensor): Tensor => where(greaterEqual(gradient, 0), zerosLike(gradient), -1);
 
-/** Aggregators that break each law. */
+/** For each law, a row with a faulty aggregator that violates the law. */
 const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   [
     "sends exactly the bytes that it declares",

@@ -18,7 +18,7 @@ import { rows } from "./table.ts";
 const gpu = await openNodeGpu().catch(() => undefined);
 const hasAdapter = Boolean(await gpu?.requestAdapter().catch(() => null));
 
-/** One step of a row on one rank, with the reference's result. */
+/** One step of a row on one rank: its inputs, and the result of the reference backend. */
 interface Case {
   readonly stepper: Stepper;
   readonly gradient: NdArray;
@@ -36,7 +36,10 @@ interface Walk {
 
 const seed = 5;
 
-/** Two steps of one cycle, each starting from the reference's state, so that inputs do not depend on the backend. */
+/**
+ * Returns two steps of a row. Each step starts from the state of the reference backend, so that inputs do not depend on
+ * the tested backend.
+ */
 const walkOf = (row: Row, bucket: Bucket, gradients: readonly NdArray[]): Walk => {
   const steppers = cycleOf(row).map((aggregator) =>
     stepperOf(aggregator, bucket, 1, { axes: row.axes?.(1), keyed: row.randomised }),
@@ -59,7 +62,8 @@ const vector = (n: number, value: (i: number) => number): NdArray =>
   );
 
 /**
- * Gradients of a row. Steps of a row without state are equivalent, so the longest bucket, which is slow, gets only one.
+ * Returns the gradients of a row. For a row without state, all steps are equivalent. Therefore the longest bucket,
+ * which is slow, gets only one gradient for such rows.
  */
 const gradientsOf = (row: Row, bucket: Bucket): NdArray[] => {
   const gradients = [normalArray([lengthOf(bucket)], 7), normalArray([lengthOf(bucket)], 8)];
@@ -106,7 +110,7 @@ const checkWalk = async (row: Row, { bucket, steppers, cases }: Walk, backend: B
   });
 };
 
-/** Check a gradient with one non-finite element, in the first and in the second step. */
+/** Checks a gradient with one non-finite element, in the first and in the second step. */
 const checkPoison = async (row: Row, { bucket, steppers, cases }: Walk, backend: Backend): Promise<void> => {
   const n = lengthOf(bucket);
   await withCompiled(steppers, backend, async (stepOf) => {
@@ -141,7 +145,7 @@ beforeAll(async () => {
   return () => webGpu.close();
 });
 
-/** Rows whose shaders are covered by other rows, and are slow to compile. */
+/** Pattern of row names whose shaders are covered by other rows and are slow to compile. */
 const composed = /with |chain|partition|per-path|stochastic|per tensor|of \d bits|in pieces/;
 
 describe.each(rows)("one rank of $name equals the reference", (row) => {

@@ -24,7 +24,7 @@ import type { Stepper } from "./stepper.ts";
 import { rows } from "./table.ts";
 import { toReference } from "./world.ts";
 
-/** Run all rows on threads, one worker per rank. */
+/** Runs all rows on threads, with one worker per rank. Returns the results of each rank. */
 const runWorld = async (worldSize: number): Promise<(readonly PostedWalk[])[]> => {
   const module = await compileWasm(await detectBuild());
   const world = createThreadWorld({
@@ -60,8 +60,8 @@ const toStep = ({ mean, sent, state }: PostedStep): RankStep => ({
 const average = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
- * Bytes by the row's own formula, if it has one. Not for the other aggregators of a cycle, and not for halves, whose
- * shards are padded.
+ * Returns the number of bytes that a rank sends in a step: from the row's own formula or, for other aggregators of its
+ * cycle and for halves (whose shards are padded), counted in the graph.
  */
 const declaredBytes = (
   { row, bucket, inHalves }: WorldWalk,
@@ -70,11 +70,11 @@ const declaredBytes = (
   worldSize: number,
 ): number => (number % (row.period ?? 1) === 0 && !inHalves ? row.bytes(bucket, worldSize) : collectiveBytes(graph));
 
-/** Rows that send entries above a threshold, 8 bytes per entry to each other rank, if no entry is 0. */
+/** Whether a row sends 8 bytes per entry above a threshold to each other rank, if no entry is 0. */
 const sendsItsEntries = ({ row, bucket }: WorldWalk): boolean =>
   /^(threshold|gaussian-k)/.test(row.name) && lengthOf(bucket) > 1;
 
-/** Check one walk. @param ranks results of each rank. */
+/** Checks the results of one test case. @param ranks results of each rank. */
 const checkWalk = (walk: WorldWalk, ranks: readonly PostedWalk[]): void => {
   const { row, bucket } = walk;
   const worldSize = ranks.length;

@@ -15,7 +15,7 @@ import type { AggregateContext, Aggregated, Aggregator, Bucket } from "../src/in
 import { raggedNodes, raggedSent } from "./collective-bytes.ts";
 import { type Axes, groupsOf, meshOf, singlePrecision } from "./world.ts";
 
-/** Result of a step, per rank. */
+/** Result of a step, for each rank. */
 export interface Stepped {
   readonly mean: readonly Float64Array[];
   readonly sent: readonly Float64Array[];
@@ -23,7 +23,7 @@ export interface Stepped {
   readonly state: readonly (readonly ReferenceArray[])[];
 }
 
-/** Steps of one aggregator on one bucket in a world: traced once, interpreted in f32 with any gradients. */
+/** Runs steps of one aggregator on one bucket in a world. The step is traced one time and interpreted in f32. */
 export interface Stepper {
   readonly graph: Graph;
   /** Structure and specs of the state. */
@@ -35,7 +35,8 @@ export interface Stepper {
   /** Bytes of ragged collectives that a rank sends in a first step, averaged over ranks. */
   raggedBytes(gradients: readonly ArrayLike<number>[], seed?: number): number;
   /**
-   * Run a step. @param gradients one per rank. @param seed seed of the step's key. @param number number of the step.
+   * Runs a step. @param gradients one gradient per rank. @param seed seed of the step's random key. @param number step
+   * number.
    */
   step(
     gradients: readonly ArrayLike<number>[],
@@ -47,7 +48,7 @@ export interface Stepper {
 
 export interface StepperOptions {
   readonly axes?: Axes | undefined;
-  /** Whether to pass a key and the rank. */
+  /** Whether to pass a random key and the rank to the aggregator. */
   readonly keyed: boolean;
   /** Whether to run `begin` and `finish` instead of `aggregate`. */
   readonly inHalves?: boolean;

@@ -6,7 +6,7 @@ import { sparseExchangeRows } from "./rows/sparse-exchanges.ts";
 import { sparsifierRows } from "./rows/sparsifiers.ts";
 import { wrapperRows } from "./rows/wrappers.ts";
 
-/** Every aggregator of this package must have a row. */
+/** Expected properties of all aggregators of this package, one row per aggregator. */
 export const rows: readonly Row[] = [
   ...basicRows,
   ...sparsifierRows,

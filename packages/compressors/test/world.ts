@@ -11,7 +11,10 @@ import {
 } from "@skein/tensor-core";
 import { interpretWorld, operators, type OperatorTable, type ReferenceArray } from "@skein/tensor-core/backend";
 
-/** Additional mesh axes of a world: size of each axis, and the groups of ranks along it. All ranks are along "data". */
+/**
+ * Additional mesh axes of a world: the size of each axis, and the groups of ranks along the axis. The axis "data"
+ * always contains all ranks.
+ */
 export interface Axes {
   readonly mesh: Mesh;
   readonly groups: { readonly [axis: string]: readonly (readonly number[])[] };
@@ -32,7 +35,8 @@ export const groupsOf = (numRanks: number, axes?: Axes): ((axis: string) => read
 };
 
 /**
- * Run one traced function on all ranks of the axis "data", each with its own arguments, in lockstep on the reference.
+ * Runs a traced function on all ranks of the axis "data", in lockstep on the reference backend. Each rank has separate
+ * arguments.
  */
 export const runWorld = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
@@ -47,7 +51,10 @@ export const runWorld = <Args extends readonly unknown[], Result>(
   );
 };
 
-/** Round in place. Safe, because an operator returns its own arrays, or an operand that is already rounded. */
+/**
+ * Rounds arrays to f32 in place. This is safe, because an operator returns new arrays or an operand that is already
+ * rounded.
+ */
 const rounded = (data: readonly Float64Array[], outputs: readonly TensorSpec[]): readonly Float64Array[] => {
   data.forEach((values, output) => {
     if (outputs[output]!.dtype === "f32") for (let i = 0; i < values.length; i++) values[i] = Math.fround(values[i]!);
@@ -55,7 +62,7 @@ const rounded = (data: readonly Float64Array[], outputs: readonly TensorSpec[]):
   return data;
 };
 
-/** Operators of the reference that round each result to f32, as a device does, including overflow. */
+/** Operators of the reference backend that round each result to f32 like a device, including overflow to infinity. */
 export const singlePrecision: OperatorTable = Object.fromEntries(
   Object.entries(operators).map(([name, operator]) => [
     name,

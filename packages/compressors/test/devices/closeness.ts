@@ -5,31 +5,32 @@ import type { Stepped } from "../stepper.ts";
 import type { RankStep } from "./compiled-step.ts";
 
 /**
- * Tolerances of a step on a device compared with the reference, which rounds every operation from f64 to f32. A device
- * adds in another order, fuses a product and a sum, and divides with an error of a few units in the last place.
+ * Tolerances for comparing a step on a device with the reference backend, which rounds the result of every operation
+ * from f64 to f32. A device adds in another order, fuses a product and a sum, and divides with an error of a few units
+ * in the last place.
  */
 interface Closeness {
-  /** Error of any value, relative to the largest magnitude of its tensor on all ranks. 0: bit-exact. */
+  /** Maximum error of a value, relative to the largest magnitude in its tensor over all ranks. 0: bit-exact. */
   readonly values: number;
   /**
-   * Relative tolerance for the choice of entries to send: entries whose magnitude is this close to the smallest one
-   * sent may be exchanged by rounding. Default: no such entries.
+   * Relative tolerance for the selection of entries to send. If the magnitude of an entry differs from the smallest
+   * sent magnitude by less than this tolerance, rounding may change whether the entry is sent. Default: 0.
    */
   readonly entries?: number;
   /**
-   * Relative distance of levels, if rounding may move one value in a thousand (none in shorter tensors) to an adjacent
-   * level. Default: no such values.
+   * Relative distance between adjacent levels. If present, rounding may move one value in a thousand (none in tensors
+   * with fewer values) to an adjacent level. Absent: no value may move.
    */
   readonly level?: number;
 }
 
-/** For rows that only compare, move and add entries: results do not depend on the device. */
+/** Tolerance of rows that only compare, move and add entries, whose results do not depend on the device. */
 const exact: Closeness = { values: 0 };
 
 // Observed errors are a sixth of this tolerance: up to 6e-7.
 const rounded: Closeness = { values: 4e-6 };
 
-/** Tolerances by row name; all other rows are exact. */
+/** Tolerance by row name. Rows without a tolerance are compared bit by bit. */
 const closenessOf: Readonly<Record<string, Closeness>> = {
   // The threshold is computed from a mean and a standard deviation.
   "gaussian-k": { values: 0, entries: 1e-5 },
@@ -63,7 +64,7 @@ const closenessOf: Readonly<Record<string, Closeness>> = {
   "partition with error feedback": rounded,
 };
 
-/** Names in the table above, to check that each is a row. */
+/** Row names with a tolerance. A test checks that each name is the name of a row. */
 export const namesWithTolerance: readonly string[] = Object.keys(closenessOf);
 
 const differing = (actual: ArrayLike<number>, expected: ArrayLike<number>, tolerance: number): number[] => {
@@ -82,8 +83,8 @@ const minOf = (values: ArrayLike<number>): number => {
 };
 
 /**
- * Tolerance of a row in a world of `numRanks` ranks. The reference rounds a sum over ranks once, a device after every
- * rank.
+ * Returns the tolerance of a row in a world of `numRanks` ranks. The reference backend rounds a sum over ranks one
+ * time, and a device rounds after every rank.
  */
 const closenessIn = (row: Row, numRanks: number): Closeness => {
   const own = closenessOf[row.name] ?? exact;
@@ -91,8 +92,8 @@ const closenessIn = (row: Row, numRanks: number): Closeness => {
 };
 
 /**
- * Returns the indices where rounding chose differently from the reference. @throws Error for a difference that rounding
- * does not explain.
+ * Returns the indices at which a device selected other entries than the reference, because of rounding. Throws if
+ * rounding does not explain a difference.
  */
 const otherChoices = (
   { values, entries, level }: Closeness,
@@ -114,7 +115,7 @@ const otherChoices = (
   return places;
 };
 
-/** Compare one tensor of all ranks, except at some indices. */
+/** Throws if a tensor differs from the expected tensor on any rank, except at the indices `but`. */
 const expectSame = (
   actual: readonly NdArray[],
   expected: readonly ArrayLike<number>[],
@@ -156,16 +157,14 @@ const expectStateWithin = (
 };
 
 /**
- * Check initial states. @param actual states per rank. @throws Error unless initial states on devices equal those of
- * the reference.
+ * Throws unless the initial states on devices equal the initial states of the reference. @param actual states per rank.
  */
 export const expectSameState = (row: Row, actual: readonly RankStep["state"][], expected: Stepped["state"]): void =>
   expectStateWithin(closenessIn(row, 1).values, actual, expected, []);
 
 /**
- * Check one step.
- * @param actual results per rank.
- * @throws Error unless the step on devices equals that of the reference, within the row's tolerance.
+ * Throws unless a step on devices equals the step of the reference backend, within the row's tolerance. @param actual
+ * results per rank.
  */
 export const expectSameStep = (row: Row, actual: readonly RankStep[], expected: Stepped): void => {
   const closeness = closenessIn(row, actual.length);

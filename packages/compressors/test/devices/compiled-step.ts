@@ -2,7 +2,7 @@ import { type Backend, type Communicators, evaluate, flattenTree, NdArray } from
 import type { Aggregator, Bucket } from "../../src/index.ts";
 import type { Stepper } from "../stepper.ts";
 
-/** Result of a step on one rank. */
+/** Result of an aggregation step on one rank. */
 export interface RankStep {
   readonly mean: NdArray;
   readonly sent: NdArray;
@@ -10,7 +10,7 @@ export interface RankStep {
   readonly state: readonly NdArray[];
 }
 
-/** The step of a `Stepper` for one rank, compiled for a backend. */
+/** Step of a `Stepper` for one rank, compiled for a backend. */
 export interface CompiledStep {
   run(gradient: NdArray, state: readonly NdArray[], seed: number, number: number): Promise<RankStep>;
   release(): void;
@@ -31,6 +31,6 @@ export const compiledStep = ({ graph }: Stepper, backend: Backend, communicators
   };
 };
 
-/** State before the first step, computed on a backend. */
+/** Returns the state before the first step, computed on a backend. */
 export const firstState = async (aggregator: Aggregator, bucket: Bucket, backend: Backend): Promise<NdArray[]> =>
   flattenTree<NdArray>(await evaluate(() => aggregator.init(bucket), backend)()).leaves;

@@ -23,7 +23,10 @@ const { rank, worldSize, memory } = connection;
 const world = joinWorld(connection);
 const groups = new Map<string, Communicators>();
 
-/** Communicators of a row's axes. A world has few groups, so rows with the same axes share them. */
+/**
+ * Returns the communicators of a row's mesh axes. The number of groups in a world is limited, so rows with the same
+ * axes share communicators.
+ */
 const communicatorsOf = (row: Row): Communicators => {
   const partitions = row.axes?.(worldSize).groups ?? {};
   const layout = JSON.stringify(partitions);

@@ -1,8 +1,8 @@
 import { type Bucket, bucketOf } from "../../src/index.ts";
 
 /**
- * Buckets by length: empty, one element, one word plus one bit, a few elements, and more than one workgroup or one pass
- * covers. They contain tensors of all kinds, with the names that rows use.
+ * Buckets by number of elements: empty, one element, one word plus one bit, a few elements, and more elements than one
+ * workgroup or one pass processes. The buckets contain tensors of all kinds, with the names that rows use.
  */
 export const sizedBuckets: Readonly<Record<0 | 1 | 33 | 1000 | 70_001, Bucket>> = {
   0: bucketOf([{ path: "e", shape: [0] }]),

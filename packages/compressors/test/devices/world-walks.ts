@@ -11,13 +11,13 @@ import { sizedBuckets } from "./sized-buckets.ts";
 // Work of the ranks on threads, and of the reference afterwards. Both look up rows in the table, because aggregators
 // cannot be posted.
 
-/** Start data of a rank's thread. */
+/** Start parameters of a rank's thread. */
 export interface RankData {
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
 }
 
-/** An array in posted form. */
+/** An array in the format in which it is posted to another thread. */
 export interface PostedArray {
   readonly dtype: DType;
   readonly shape: Shape;
@@ -28,11 +28,14 @@ export interface PostedStep {
   readonly mean: PostedArray;
   readonly sent: PostedArray;
   readonly state: readonly PostedArray[];
-  /** Bytes counted by the communicator. */
+  /** Number of bytes that the communicator has counted as sent. */
   readonly bytesSent: number;
 }
 
-/** Consecutive steps of one row on one bucket, plus the mean of a further step in which the last rank has a NaN. */
+/**
+ * Results of consecutive steps of one row on one bucket, and the mean of an additional step in which the last rank has
+ * a NaN.
+ */
 export interface PostedWalk {
   readonly first: readonly PostedArray[];
   readonly steps: readonly PostedStep[];
@@ -44,23 +47,23 @@ export type Answer = { readonly walks: readonly PostedWalk[] } | { readonly erro
 export const seed = 11;
 export const numSteps = 2;
 
-/** One row on one bucket. */
+/** Test case of a world: consecutive steps of one row on one bucket. */
 export interface WorldWalk {
   readonly row: Row;
   readonly bucket: Bucket;
   readonly inHalves: boolean;
 }
 
-/** Walks that all ranks of a world run, in this order. */
+/** Test cases that all ranks of a world run, in this order. */
 export const worldWalks: readonly WorldWalk[] = rows.flatMap((row) => [
   ...[sizedBuckets[1], sizedBuckets[33], sizedBuckets[1000]].map((bucket) => ({ row, bucket, inHalves: false })),
   ...(row.aggregator.halves === undefined ? [] : [{ row, bucket: sizedBuckets[33], inHalves: true }]),
 ]);
 
 /**
- * Gradient of one rank in one step. In the first step, multiples of 1/4, so that many magnitudes are tied, within a
- * rank and between ranks. In the second step, rank 1 has only zeros. With these seeds, the ranks of a bucket with one
- * entry do not sum to zero, because errors are relative to the mean.
+ * Returns the gradient of one rank in one step. In the first step, values are multiples of 1/4, so that many magnitudes
+ * are tied, within a rank and between ranks. In the second step, rank 1 has only zeros. With these seeds, the gradients
+ * of a bucket with one entry do not sum to zero, because errors are relative to the mean.
  */
 export const gradientOf = (bucket: Bucket, rank: number, number: number): NdArray => {
   const values = normalArray([lengthOf(bucket)], 2 + 100 * number + rank).toNumbers();

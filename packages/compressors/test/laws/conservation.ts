@@ -20,8 +20,8 @@ import {
 const numSteps = 3;
 
 /**
- * Σ sent over the ranks, times 1/P, in f32: once rounded rank by rank, and once rounded at the end, because an
- * all-reduce may do either.
+ * Returns (1/P) · Σ sent over the ranks, in f32, with two roundings: rounded after each rank, and rounded only at the
+ * end. An all-reduce may compute either result.
  */
 const meansOfSent = (sent: readonly Float64Array[]): readonly number[][] => {
   const share = Math.fround(1 / sent.length);
@@ -49,7 +49,7 @@ const checkConserves = ({ mean, sent }: Stepped, conservation: number, scale: nu
   }
 };
 
-/** Run several steps of a row's cycle; gradients are rotated in each step, so that steps differ. */
+/** Runs several steps of a row's aggregators. Gradients are rotated in each step, so that steps differ. */
 const walk = (
   cycle: readonly Stepper[],
   gradients: readonly (readonly number[])[],
@@ -158,7 +158,7 @@ const telescopes: Law = {
   },
 };
 
-/** For each rank, compare the loss, averaged over draws, with (1 − δ)‖u‖². */
+/** Compares, for each rank, the squared error ‖u − sent‖², averaged over draws, with its bound (1 − δ)‖u‖². */
 const checkContracts = (
   world: Stepper,
   gradients: readonly ArrayLike<number>[],
@@ -211,13 +211,14 @@ const contraction: Law = {
 };
 
 /**
- * Length above which some aggregators use a sample only. One entry more, so that every stride begins at another index.
+ * Smallest gradient length for which some aggregators read only a sample, plus one, so that every stride begins at
+ * another index.
  */
 const samplingBegins = 2 ** 18 + 1;
 
 /**
- * A gradient that a sample of every 13th entry misrepresents: many entries at indices that are not sampled, and the
- * largest entry after more entries than the capacity.
+ * Returns a gradient for which a sample of every 13th entry is misleading: many large entries at indices that are not
+ * sampled, and the largest entry after more entries than the capacity.
  */
 const unseen = (length: number): Float32Array =>
   Float32Array.from({ length }, (_, i) => (i === length - 2 ? 1e4 : i % 13 === 5 ? 1 : 1e-3 * (1 + i / length)));

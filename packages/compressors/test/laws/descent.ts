@@ -12,7 +12,10 @@ const n = lengthOf(bucket);
 const distance = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
   Math.sqrt(squares(Array.from(a, (value, i) => value - b[i]!)));
 
-/** Rank r minimizes ½ Σ_j a_rj (w_j − c_rj)². At the optimum of the mean, no rank's own gradient is zero. */
+/**
+ * Returns the objectives of a test problem: rank r minimizes ½ Σ_j a_rj (w_j − c_rj)². At the minimum of the mean
+ * objective, no rank's own gradient is zero.
+ */
 const quadratics = (numRanks: number) => {
   const curvatures = Array.from({ length: numRanks }, (_, rank) => uniformArray([n], 0.5, 1.5, 10 + rank).toNumbers());
   const centres = Array.from({ length: numRanks }, (_, rank) => normalArray([n], 20 + rank).toNumbers());

@@ -52,13 +52,16 @@ const draws: Law = {
   },
 };
 
-/** Tolerance for the average of correct draws, in standard errors: exceeded less than once in a million elements. */
+/**
+ * Tolerance for the average over correct draws, in standard errors. Correct draws exceed it in less than one of a
+ * million elements.
+ */
 const maxErrors = 5.5;
 
 /**
- * Number of draws after which an outcome with this expected count is missing less than once in a million cases, e⁻¹⁴. A
- * rarer outcome does not show in the variance: an entry close to a quantizer's level is rounded to it in all draws, and
- * the average is off by the distance.
+ * Minimum expected count of an outcome over all draws: an outcome with expected count 14 is never drawn with
+ * probability e⁻¹⁴ < 10⁻⁶. Rarer outcomes may never be drawn: an entry close to a quantization level is then rounded to
+ * this level in all draws, so that the sample variance does not bound the error of the average.
  */
 const maxUnseen = 14;
 

@@ -18,7 +18,7 @@ import {
 
 const everyBucket = Object.values(buckets);
 
-/** Law for a constant gradient over a few steps, with a known result. */
+/** Returns a law for a constant gradient over a few steps, for which the result is known. */
 const constantLaw = (
   name: string,
   value: number,

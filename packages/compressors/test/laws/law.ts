@@ -4,7 +4,7 @@ import { type Aggregator, type Bucket, bucketOf, lengthOf } from "../../src/inde
 import type { Row } from "../rows/row.ts";
 import { type Stepper, stepperOf } from "../stepper.ts";
 
-/** A property of every aggregator in the table. `check` throws if a row breaks it. */
+/** A property that every aggregator in the table must have. `check` throws if a row violates the law. */
 export interface Law {
   readonly name: string;
   readonly appliesTo: (row: Row) => boolean;
@@ -28,11 +28,11 @@ export const buckets: Readonly<Record<"empty" | "scalar" | "pair" | "vector" | "
   ]),
 };
 
-/** Returns the aggregator of each step of a row's cycle, modified by `wrap`. */
+/** Returns the aggregators of a row, one per step of its cycle, modified by `wrap`. */
 export const cycleOf = (row: Row, wrap: (aggregator: Aggregator) => Aggregator = (own) => own): Aggregator[] =>
   (row.cycle ?? [row.aggregator]).map(wrap);
 
-/** Returns steppers of a row's cycle in a world, traced once per bucket and number of ranks. */
+/** Returns a function that returns the steppers of a row's aggregators, traced once per bucket and number of ranks. */
 export const worldsOf = (
   row: Row,
   cycle: readonly Aggregator[],
@@ -67,18 +67,18 @@ export interface Drawn {
 interface Room {
   readonly among?: readonly Bucket[];
   readonly ranks?: readonly number[];
-  /** Generator of one gradient. */
+  /** Returns a generator of one gradient with `length` entries. */
   readonly gradient?: (length: number) => fc.Arbitrary<number[]>;
 }
 
 const anyGradient = (length: number): fc.Arbitrary<number[]> =>
   fc.array(value, { minLength: length, maxLength: length });
 
-/** Gradients without ties. */
+/** Returns a generator of gradients without ties. */
 export const smoothGradient = (length: number): fc.Arbitrary<number[]> =>
   fc.nat(1e6).map((seed) => normalArray([length], seed).toNumbers());
 
-/** Draws a bucket, a number of ranks, and a gradient per rank. */
+/** Generates a bucket, a number of ranks, and a gradient per rank. */
 export const drawn = ({
   among = [buckets.scalar, buckets.pair, buckets.vector, buckets.matrix, buckets.mixed],
   ranks = [1, 2, 3, 4, 6],
@@ -92,7 +92,7 @@ export const drawn = ({
         .map((gradients) => ({ bucket, numRanks, gradients: gradients.map((own) => own.map(Math.fround)), seed })),
     );
 
-/** Run a property with a fixed seed, so that failures are reproducible. */
+/** Tests a property with a fixed seed, so that failures are reproducible. */
 export const holds = <T>(
   arbitrary: fc.Arbitrary<T>,
   check: (value: T) => void,
@@ -101,15 +101,15 @@ export const holds = <T>(
   fc.assert(fc.property(arbitrary, check), { numRuns, seed: 1 });
 };
 
-/** Smallest normal f32: smaller numbers lose precision, and devices may flush them to zero. */
+/** Smallest normal f32. Smaller numbers lose precision, and devices may replace them by zero. */
 export const smallestNormal: number = 2 ** -126;
 
 export const greatest = (...vectors: readonly ArrayLike<number>[]): number =>
   vectors.reduce((most, vector) => Array.from(vector).reduce((own, v) => Math.max(own, Math.abs(v)), most), 0);
 
 /**
- * Compare element by element. @throws Error that names the first element with a difference above `tolerance`; a NaN
- * always differs.
+ * Compares two arrays element by element. Throws an error that names the first element with a difference above
+ * `tolerance`; a NaN always differs.
  */
 export const expectNear = (
   actual: ArrayLike<number>,
@@ -127,13 +127,13 @@ export const expectNear = (
 export const expectEqual = (actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void =>
   expectNear(actual, expected, 0, what);
 
-/** Mean of the ranks' gradients, in f64. */
+/** Returns the mean of the ranks' gradients, in f64. */
 export const meanOf = (gradients: readonly ArrayLike<number>[]): number[] =>
   Array.from(gradients[0]!, (_, i) => gradients.reduce((sum, own) => sum + own[i]!, 0) / gradients.length);
 
 export const squares = (values: ArrayLike<number>): number => Array.from(values).reduce((sum, v) => sum + v * v, 0);
 
-/** Compare bit patterns, so that signs of zero count. */
+/** Throws if two arrays differ in their bit patterns, so that the sign of zero matters. */
 export const expectSameBits = (actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void => {
   const bits = (values: ArrayLike<number>): number[] => [...new Uint32Array(Float32Array.from(values).buffer)];
   expectEqual(bits(actual), bits(expected), `${what}, as bits`);

@@ -16,7 +16,7 @@ import { drawn, expectNear, greatest, holds, type Law } from "./law.ts";
 
 const isCompressor = (aggregator: Aggregator): aggregator is Compressor => "encode" in aggregator;
 
-/** Join the leaves of several trees of the same structure, leaf by leaf. */
+/** Joins trees of the same structure to one tree: applies `join` to the corresponding leaves of all trees. */
 const joined = (trees: readonly unknown[], join: (leaves: Tensor[]) => Tensor): unknown => {
   const flat = trees.map((tree) => flattenTree<Tensor>(tree));
   return unflattenTree(

@@ -42,7 +42,7 @@ const permutation: Law = {
   },
 };
 
-/** C(cu) = cC(u), bit-exact. */
+/** Returns the law that C(cu) = cC(u) holds bit by bit, for each factor c in `factors`. */
 const commutesWith = (name: string, appliesTo: Law["appliesTo"], factors: readonly number[]): Law => ({
   name,
   appliesTo,
@@ -67,7 +67,7 @@ const commutesWith = (name: string, appliesTo: Law["appliesTo"], factors: readon
   },
 });
 
-/** A tensor must be sent the same way, whatever the other tensors of its bucket contain. */
+/** Law: the sent part of a tensor does not depend on the contents of other tensors in the same bucket. */
 const ownTensor: Law = {
   name: "the sent part of a tensor does not depend on its bucket, if declared",
   appliesTo: ({ aggregator }) => aggregator.scope === "tensor",

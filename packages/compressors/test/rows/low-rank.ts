@@ -5,7 +5,10 @@ import { withErrorFeedback } from "../../src/index.ts";
 import { powerSgdAggregator } from "../../src/power-sgd.ts";
 import type { Row } from "./row.ts";
 
-/** Elements of the factors of a bucket's matrices, r = min(rank, n, m), and of uncompressed tensors. */
+/**
+ * Returns the number of elements of the rank-r factors P and Q, for the matrices of a bucket for which `pays` returns
+ * true (r = min(rank, n, m)), and of all other tensors (`dense`).
+ */
 const factors = ({ tensors }: Bucket, rank: number, pays: (elements: number, sent: number) => boolean) => {
   const counts = { p: 0, q: 0, dense: 0 };
   for (const { shape } of tensors) {

@@ -8,13 +8,16 @@ import { scaledSignCompressor, scaledSignPerTensorAggregator } from "../../src/s
 import { ternGradAggregator } from "../../src/tern-grad.ts";
 import type { Row } from "./row.ts";
 
-/** Bytes that one rank sends if each sends `bytes` to all other ranks. */
+/** Returns the number of bytes that one rank sends, if each rank sends `bytes` bytes to all other ranks. */
 const gathered = (bytes: number, worldSize: number): number => bytes * (worldSize - 1);
 
-/** Number of u32 words for `count` bits. */
+/** Returns the number of u32 words for `count` bits. */
 const words = (count: number): number => Math.ceil(count / 32);
 
-/** As few blocks of at most `most` entries as possible, of equal and minimum size. */
+/**
+ * Returns the number and size of the blocks of `count` entries: as few blocks as possible, of equal and minimum size,
+ * with at most `most` entries each.
+ */
 const blocks = (count: number, most: number): readonly [rows: number, size: number] => {
   const rows = Math.ceil(count / most);
   return [rows, Math.ceil(count / Math.max(1, rows))];
@@ -39,7 +42,10 @@ const eightBitBytes =
     return gathered(rows * size + 4 * rows, worldSize);
   };
 
-/** All-to-all of two bits, all-gather of the bits of 2P, all-reduce of one f32 per tensor. */
+/**
+ * Returns the bytes of TernGrad: all-to-all of two bits per entry, all-gather of sums from −P to P, and all-reduce of
+ * one f32 per tensor.
+ */
 const ternGradBytes = (bucket: Bucket, worldSize: number): number => {
   const shard = Math.ceil(words(lengthOf(bucket)) / worldSize);
   return (
@@ -48,7 +54,7 @@ const ternGradBytes = (bucket: Bucket, worldSize: number): number => {
   );
 };
 
-/** All-to-all and all-gather, each with one bit per entry of a shard plus one word. */
+/** Returns the bytes of an all-to-all and an all-gather, each with one bit per entry of a shard plus one word. */
 export const majorityVoteBytes = (bucket: Bucket, worldSize: number): number =>
   2 * (worldSize - 1) * 4 * (Math.ceil(words(lengthOf(bucket)) / worldSize) + 1);
 

@@ -1,9 +1,9 @@
 import type { Aggregator, Bucket } from "../../src/index.ts";
 import type { Axes } from "../world.ts";
 
-/** Settings of plain SGD on a quadratic with an aggregator, if they differ from the defaults. */
+/** Settings for plain SGD on a quadratic with an aggregator. Absent settings have their default. */
 export interface Descent {
-  /** Number of steps. Default: 250. */
+  /** Number of SGD steps. Default: 250. */
   readonly steps?: number;
   /** Initial learning rate; decays with 1/(1 + step/50). Default: 0.1. */
   readonly learningRate?: number;
@@ -12,8 +12,8 @@ export interface Descent {
    */
   readonly margin?: number;
   /**
-   * Whether to wrap the aggregator in error feedback. Default: if it is biased and its state has no leaf named
-   * `residual`.
+   * Whether to wrap the aggregator in error feedback. Default: true for a biased aggregator whose state has no leaf
+   * named `residual`.
    */
   readonly errorFeedback?: boolean;
 }
@@ -29,21 +29,22 @@ export interface Row {
   readonly bytesAreMost?: boolean;
   /**
    * Contraction δ with ‖u − sent‖² ≤ (1 − δ)‖u‖² on every one of `worldSize` ranks, averaged over keys for a randomized
-   * aggregator; the declared value if there is one. Absent: no contraction, as for unbiased quantizers.
+   * aggregator. Must equal the aggregator's declared contraction, if declared. Absent: no contraction is known, as for
+   * unbiased quantizers.
    */
   contraction?(bucket: Bucket, worldSize: number): number | undefined;
   /**
-   * A setting for which the mean must equal that of a dense all-reduce: density 1, full rank; with the tolerance
-   * relative to the largest |g|.
+   * Aggregator of the same method whose mean must equal the mean of a dense all-reduce, for example with density 1 or
+   * full rank.
    */
   readonly dense?: Aggregator;
   readonly denseTolerance?: number;
   /**
-   * Tolerance of |Σ sent − P · mean| and |residual + sent − accumulated|, relative to the largest |g| of the ranks; 0:
-   * bit-exact (for f32 sums).
+   * Tolerance of |Σ sent − P · mean| and of |residual + sent − accumulated|, relative to the largest |g| of all ranks.
+   * 0: bit-exact, for f32 sums.
    */
   readonly conservation: number;
-  /** Whether C(πu) = πC(u). */
+  /** Whether C(πu) = πC(u) for every permutation π. */
   readonly permutation: boolean;
   /** Whether C(cu) = cC(u) for c a power of two. */
   readonly scale: boolean;
@@ -53,11 +54,13 @@ export interface Row {
   readonly randomised: boolean;
   /** Number of steps in a cycle: 2 for alternating factors. Default: 1. */
   readonly period?: number;
-  /** Aggregators of one cycle, if they differ per step; the first is `aggregator`. */
+  /**
+   * Aggregators of one cycle, in step order. The first aggregator is `aggregator`. Absent: `aggregator` in every step.
+   */
   readonly cycle?: readonly Aggregator[];
   /** Possible results for a zero entry. Default: zero. */
   readonly ofZero?: readonly number[];
   readonly descent?: Descent;
-  /** Additional mesh axes for a world of P ranks: axis → groups of ranks. */
+  /** Additional mesh axes for a world of P ranks, by axis name: the groups of ranks along the axis. */
   axes?(worldSize: number): Axes;
 }

@@ -8,10 +8,13 @@ import type { Row } from "./row.ts";
 
 const kept = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));
 
-/** Two ranks per host if the world size is even, otherwise a single host. */
+/** Returns two ranks per host if the world size is even, otherwise the world size (a single host). */
 const ranksPerHostOf = (worldSize: number): number => (worldSize % 2 === 0 ? 2 : worldSize);
 
-/** A job has a fixed number of ranks per host; the laws test one row on worlds of many sizes. */
+/**
+ * Returns hierarchical top-k for any world size, because the laws test one row on worlds of many sizes. In a job, the
+ * number of ranks per host is fixed.
+ */
 const hierarchical = (density: number): Aggregator<[]> => {
   const sized = (ranksPerHost: number): Aggregator<[]> =>
     hierarchicalTopKAggregator({ density, inside: "inside", across: "across", ranksPerHost });
@@ -23,13 +26,13 @@ const hierarchical = (density: number): Aggregator<[]> => {
   };
 };
 
-/** Largest power of two up to P. */
+/** Returns the largest power of two that is at most P. */
 const coreOf = (worldSize: number): number => 2 ** Math.floor(Math.log2(worldSize));
 
 const common = { permutation: true, scale: true, odd: true, randomised: false, denseTolerance: 2 ** -20 } as const;
 /**
- * Contraction of top-k for a single rank (per host). With several ranks, all entries of one rank may be dropped for
- * those of the others.
+ * Returns the contraction of top-k if there is a single rank (per host), otherwise undefined. With several ranks, all
+ * entries of one rank may be dropped in favor of other ranks' entries.
  */
 const contraction =
   (density: number): NonNullable<Row["contraction"]> =>

@@ -9,7 +9,7 @@ import { topKCompressor } from "../../src/top-k.ts";
 import type { Row } from "./row.ts";
 
 const kept = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));
-/** k/n, and 0 for an empty gradient. */
+/** Returns k/n, and 0 for an empty gradient. */
 const share = (k: number, n: number): number => (n === 0 ? 0 : k / n);
 
 const gathered = (bytes: number, worldSize: number): number => (worldSize - 1) * bytes;

@@ -13,13 +13,13 @@ import type { Row } from "./row.ts";
 
 const kept = (density: number, n: number): number => Math.min(n, Math.max(1, Math.floor(density * n)));
 
-/** Bytes of one 8-bit message of `count` values. */
+/** Returns the size in bytes of one 8-bit message with `count` values. */
 const eightBit = (count: number, blockSize: number): number => {
   const rows = Math.ceil(count / blockSize);
   return rows * (Math.ceil(count / Math.max(1, rows)) + 4);
 };
 
-/** Number of elements of the tensors that `when` selects. */
+/** Returns the total number of elements of the tensors for which `when` returns true. */
 const among = ({ tensors }: Bucket, when: (path: string, shape: readonly number[]) => boolean): number =>
   tensors.reduce((sum, { path, shape }) => sum + (when(path, shape) ? elementCount(shape) : 0), 0);
 
@@ -28,13 +28,13 @@ const share = (density: number) => (bucket: Bucket) => kept(density, lengthOf(bu
 
 const plain = { conservation: 2e-6, permutation: false, scale: true, odd: true, randomised: false } as const;
 
-/** Largest quarter of the entries with their indices, by all-gather. */
+/** Returns the bytes of sending the largest quarter of the entries with their indices, by all-gather. */
 const quarterGathered: Row["bytes"] = (bucket, worldSize) => 8 * kept(0.25, lengthOf(bucket)) * (worldSize - 1);
 
 // A half, so that products are exact on every device.
 const halved = { momentum: 0.5 } as const;
 
-/** PowerSGD of rank 1, for matrices that compress to less than half. */
+/** Returns the bytes of PowerSGD of rank 1, applied to matrices that compress to less than half of their size. */
 const powerOfRankOne: Row["bytes"] = ({ tensors }, worldSize) => {
   const elements = tensors.reduce((sum, { shape }) => {
     const [count, m] = [elementCount(shape), shape.at(-1) ?? 1];
