@@ -17,7 +17,10 @@ const sizes = (numTokens: number, numExperts: number, numChoices: number): Capac
 
 const slotsOf = (rule: CapacityRule, own: CapacitySizes): number => rule(own).slots;
 
-/** Formulas of four systems, in their own order of operations, with f = q/8, which is exact. */
+/**
+ * Capacity formulas of four other MoE systems, each in the system's own order of operations, with f = q/8, which is
+ * exact.
+ */
 const systems: readonly {
   readonly name: string;
   readonly options: Omit<CapacityByFactorOptions, "factor">;

@@ -69,9 +69,10 @@ const roundings: Readonly<Record<CapacityRounding, (factor: number, sizes: Capac
  * Returns a rule that computes an expert's slots from a capacity factor. Entries without a slot are dropped. Their
  * tokens still get the outputs of their other choices, and in a residual branch also the token itself.
  *
- * A token chooses an expert at most once. So before rounding to a multiple, there are never more slots than tokens.
+ * A token chooses an expert at most once. Therefore, before rounding to a multiple, an expert never has more slots than
+ * there are tokens.
  *
- * @throws ArgumentError for a factor that is not positive and finite, and for sizes that are not positive integers.
+ * @throws ArgumentError if the factor is not positive and finite, or a size is not a positive integer.
  * @example
  * ```ts
  * const capacity = capacityByFactor({ factor: 1.25, dropOrder: byProbability });
@@ -100,10 +101,11 @@ export interface CapacityByMaximumOptions {
 
 /**
  * Returns a rule with enough slots for the maximum load of an expert, so that no entry is dropped. Sizes in a graph are
- * constant, so the load needs a bound. If a load exceeds the bound, the output is NaN, and the step stops. The layer
- * reports the smallest sufficient bound as `greatestLoad`. Only the dense dispatcher sends unused slots.
+ * constant, so the load needs a bound. If a load exceeds the bound, the output is NaN, so that the step's check for
+ * non-finite values stops the run. The layer reports the smallest sufficient bound as `greatestLoad`. Only the dense
+ * dispatcher sends unused slots.
  *
- * @throws ArgumentError for a bound that is not a positive integer.
+ * @throws ArgumentError if the bound is not a positive integer.
  * @example
  * ```ts
  * const capacity = capacityByMaximum({ bound: 512 });

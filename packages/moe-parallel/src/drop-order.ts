@@ -87,8 +87,8 @@ export const byBatchPriority: DropOrder = (choices) => {
 const fixedKey = [0, 0];
 
 /**
- * Order like `byChoice`, but with tokens in random order. In training, the order depends on the key of the step.
- * Otherwise it depends on the context's key, or on a fixed key if there is none.
+ * Order like `byChoice`, but with tokens in random order. In training, the order depends on the step's key. Outside
+ * training, the order depends on the context's key; without a key, on a fixed key.
  * @example
  * ```ts
  * const rule = capacityByFactor({ factor: 1, dropOrder: byRandomOrder });

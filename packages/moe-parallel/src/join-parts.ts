@@ -23,7 +23,7 @@ export const joinMoeParts = <GateState>(
   const mean = ([a, b]: readonly [Tensor, Tensor]): Tensor => add(a, divide(subtract(b, a), add(numEarlier, 1)));
   const [earlierLoad_E, ownLoad_E] = of("load_E");
   const load_E = add(earlierLoad_E, ownLoad_E);
-  /** Returns the mean of two shares. Each share is weighted by the number of items of which it is a share. */
+  /** Returns the weighted mean of two shares. The weight of each share is the number of items in its denominator. */
   const weighted = ([a, b]: readonly [Tensor, Tensor], [ofA, ofB]: readonly [Tensor, Tensor]): Tensor =>
     divide(add(multiply(a, ofA), multiply(b, ofB)), maximum(add(ofA, ofB), 1));
   const choices = [sum(earlierLoad_E), sum(ownLoad_E)] as const;

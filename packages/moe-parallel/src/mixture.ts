@@ -2,7 +2,7 @@
 import { arange, broadcastTo, full, matmul, reshape, type Tensor } from "@skein/tensor-core";
 import type { Order } from "./order.ts";
 
-/** Reshapes [T, E, C] to [T, R]. */
+/** Reshapes [T, E, C] to [T, R], with R = E·C. */
 const flat = (x_TEC: Tensor): Tensor => reshape(x_TEC, [x_TEC.shape[0]!, -1]);
 
 /** Computes the input of each slot as a weighted sum of all tokens. @returns f32 [R, D], ordered by expert. */

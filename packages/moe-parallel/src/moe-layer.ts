@@ -151,7 +151,7 @@ const keyed = ({ key, ...context }: MoeContext, use: number | Tensor): MoeContex
   ...(key !== undefined && { key: foldIn(key, use) }),
 });
 
-/** Expert outputs for a rank's tokens, with metrics of their dispatch. */
+/** Outputs of the experts for a rank's tokens, with metrics of the token dispatch. */
 interface Routed {
   readonly y_TD: Tensor;
   readonly figures: Omit<MoeFigures, keyof GateFigures>;

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Checks that each value is a positive integer. @throws ArgumentError for other values. */
+/** Throws ArgumentError if a value is not a positive integer. */
 export const checkCounts = (fn: string, counts: Readonly<Record<string, number>>): void => {
   for (const [name, value] of Object.entries(counts)) {
     if (!Number.isInteger(value) || value < 1)
@@ -14,31 +14,25 @@ export const checkCounts = (fn: string, counts: Readonly<Record<string, number>>
  */
 export const tokenPriority = 3;
 
-/** Checks that a priority is 0, 1, 2 or 3. @throws ArgumentError for other values. */
+/** Throws ArgumentError if a priority is not 0, 1, 2 or 3. */
 export const checkPriority = (fn: string, priority: number): void => {
   if (!Number.isInteger(priority) || priority < 0 || priority > 3)
     throw new ArgumentError(`${fn}: priority is ${priority}; use 0 to 3, the highest goes first`);
 };
 
-/**
- * Checks that a value is a finite number above 0. `usual` is the example in the error message. @throws ArgumentError
- * for other values.
- */
+/** Throws ArgumentError unless a value is a finite number above 0. `usual` is the example in the error message. */
 export const checkPositive = (fn: string, name: string, value: number, usual: number): void => {
   if (typeof value === "number" && value > 0 && value < Infinity) return;
   throw new ArgumentError(`${fn}: ${name} is ${String(value)}; use a finite number above 0, for example ${usual}`);
 };
 
-/** Checks that a value is in [0, 1]. @throws ArgumentError for other values. */
+/** Throws ArgumentError if a value is not in [0, 1]. */
 export const checkDecay = (fn: string, name: string, value: number): void => {
   if (value >= 0 && value <= 1) return;
   throw new ArgumentError(`${fn}: ${name} is ${String(value)}; use a number from 0 to 1, for example 0.95`);
 };
 
-/**
- * Checks that there are at least as many experts as choices per token. @throws ArgumentError for more choices than
- * experts.
- */
+/** Throws ArgumentError if there are more choices per token than experts. */
 export const checkNumChoices = (fn: string, numChoices: number, numExperts: number): void => {
   checkCounts(fn, { numExperts, numChoices });
   if (numChoices > numExperts)

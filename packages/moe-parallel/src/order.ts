@@ -40,7 +40,7 @@ export interface Order {
   readonly weights_TK: Tensor;
   /** Number of entries with a slot, per expert, i32. */
   readonly kept_E: Tensor;
-  /** Largest number of entries of one expert, including entries without a slot, i32 []. */
+  /** Largest number of entries for one expert, including entries without a slot, i32 []. */
   readonly greatestLoad: Tensor;
 }
 

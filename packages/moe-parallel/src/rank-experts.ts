@@ -17,7 +17,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import type { Experts } from "./experts/experts.ts";
 import type { ShardAxes } from "./shards/expert-shards.ts";
 
-/** Returns the number of experts per rank. @throws ArgumentError if experts are not divisible by ranks. */
+/** Returns the number of experts per rank. Throws ArgumentError if experts are not divisible by ranks. */
 export const expertsPerRank = (numExperts: number, axis: string): number => {
   const numRanks = axisSize(axis);
   if (numExperts % numRanks !== 0)
@@ -34,7 +34,7 @@ export const stackParams = <Params>(each: readonly Params[]): Params =>
 /**
  * Returns the hidden dimension of a parameter of an expert.
  *
- * @throws ArgumentError for experts without a `hiddenDims` entry for the parameter.
+ * @throws ArgumentError if `hiddenDims` has no entry for the parameter.
  */
 export const hiddenDimOf = ({ hiddenDims = {} }: Pick<Experts, "hiddenDims">, path: string): number => {
   if (!Object.hasOwn(hiddenDims, path))

@@ -84,7 +84,7 @@ test("separate backward chunks change no bit of the output, and gradients only b
 
 describe("on a traced graph", () => {
   const [wide, hidden, tokens] = [4, 6, 16];
-  /** Loss and gradients on four ranks, as a backend receives them. */
+  /** Returns the graph for loss and gradients on four ranks, as passed to a backend. */
   const graphOf = (experts: Experts, chunks: number, backwardChunks: number): Graph => {
     const layer = moeLayer<unknown, unknown, unknown>({
       gate: switchGate({ width: wide, numExperts: 8, numChoices: 2 }) as Gate,

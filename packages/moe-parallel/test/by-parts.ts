@@ -1,7 +1,10 @@
 import { concat, pad, slice, type Tensor } from "@skein/tensor-core";
 import type { ExpertChoices, Gate, Mixture } from "../src/index.ts";
 
-/** Slots of all parts, concatenated; only a part's own tokens have nonzero weights. */
+/**
+ * Concatenates the slots of all parts of a batch. In the slots of a part, only tokens of the same part have nonzero
+ * weights.
+ */
 const besideEachOther = (parts: readonly Tensor[]): Tensor => {
   const [, , slots] = parts[0]!.shape as [number, number, number];
   return concat(
@@ -34,7 +37,10 @@ const joinRoutings = (parts: readonly (ExpertChoices | Mixture)[]): ExpertChoice
   };
 };
 
-/** A gate that decides separately about parts of the tokens, as separate ranks would. @param keys one key per part. */
+/**
+ * Returns a gate that routes each part of the tokens separately, like gates on separate ranks. @param keys one key per
+ * part.
+ */
 export const byParts = <Params, State>(gate: Gate<Params, State>, keys: readonly Tensor[]): Gate<Params, State> => ({
   ...gate,
   choose: (params, state, x_TD, context) => {

@@ -5,7 +5,7 @@ import { expect } from "vitest";
 /** Arrays by name, such as the gradients of experts. */
 export type Arrays = Readonly<Record<string, NdArray>>;
 
-/** Compare sums over many tokens, each rounded to f32: the tolerance grows with the summed magnitudes. */
+/** Compares sums over many terms, each rounded to f32. The tolerance grows with the summed magnitudes. */
 export const expectClose = (actual: readonly number[], expected: readonly number[], what: string): void => {
   const greatest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 1);
   expect(firstDifference(actual, expected, { absolute: 2e-5 * greatest, relative: 0 }), what).toBeUndefined();
@@ -17,7 +17,7 @@ export const expectCloseTrees = (actual: Arrays, expected: Arrays, what: string)
     expectClose(actual[name]!.toNumbers(), expected[name]!.toNumbers(), `${what}.${name}`);
 };
 
-/** Sums of arrays with the same names. */
+/** Returns the elementwise sums of arrays with the same names. */
 export const added = (trees: readonly Arrays[]): Arrays =>
   Object.fromEntries(
     Object.entries(trees[0]!).map(([name, { shape }]) => [

@@ -15,17 +15,20 @@ import { byChoice, type DispatchSizes, type Order, orderTokens, type TokenDispat
 import { choicesOf, counting, type GateDecisions, routings, weightsOf } from "./routings.ts";
 import { levelsOf, runRanks } from "./world.ts";
 
-/** Ranks, their routings, and sizes of a dispatch. */
+/** Test case for a dispatcher: the mesh, the sizes, and each rank's routing. */
 export interface DispatchCase {
-  /** Sizes of the axes of ranks, from the outermost. */
+  /** Sizes of the mesh axes of the ranks, outermost axis first. */
   readonly levels: readonly number[];
   readonly slots: number;
   readonly numChunks: number;
-  /** Decisions of each rank's gate. */
+  /** Routing decisions of each rank's gate. */
   readonly ranks: readonly GateDecisions[];
 }
 
-/** Meshes of one to three levels, some with one rank, some not square, with arbitrary ragged loads. */
+/**
+ * Generates test cases for dispatchers on meshes of one to three levels, some with one rank, some not square, with
+ * arbitrary ragged loads.
+ */
 export const dispatchCases = (levels: readonly (readonly number[])[]): fc.Arbitrary<DispatchCase> =>
   fc
     .record({
@@ -59,7 +62,7 @@ export const dispatchCases = (levels: readonly (readonly number[])[]): fc.Arbitr
       });
     });
 
-/** Input and result of one rank. */
+/** Inputs, received rows and results of one rank in a dispatch. */
 export interface Arrival {
   readonly order: { readonly [name in keyof Order]: NdArray };
   readonly chunks: readonly { readonly rows_SD: NdArray; readonly counts_e: NdArray }[];
@@ -71,7 +74,7 @@ export interface Arrival {
   readonly weightsGradient: NdArray;
 }
 
-/** An entry with a slot, in the order of its rank. */
+/** An entry (one choice of a token) that has a slot. */
 export interface Entry {
   readonly rank: number;
   readonly token: number;
@@ -80,7 +83,7 @@ export interface Entry {
   readonly weight: number;
 }
 
-/** Entries of all ranks, according to their orders. */
+/** Returns the entries with a slot of all ranks, in rank order. */
 export const entriesOf = (arrivals: readonly Arrival[]): Entry[] =>
   arrivals.flatMap(({ order }, rank) => {
     const numChoices = order.experts_TK.shape[1]!;
@@ -93,10 +96,10 @@ export const entriesOf = (arrivals: readonly Arrival[]): Entry[] =>
 
 const width = 2;
 
-/** Factor by which the expert at position `place` multiplies. */
+/** Returns the factor by which the expert at position `place` multiplies its input. */
 export const scaleOf = (place: number): number => 1 + (place % 5);
 
-/** A multiple of the identity for each expert of a rank. */
+/** Returns the weight matrix of each expert of a rank: a multiple of the identity. */
 const scalesOf = (rank: number, each: number): NdArray =>
   NdArray.from(
     Array.from({ length: each }, (_, own) => scaleOf(rank * each + own)).flatMap((scale) => [scale, 0, 0, scale]),
@@ -104,7 +107,7 @@ const scalesOf = (rank: number, each: number): NdArray =>
     "f32",
   );
 
-/** An array's rows as lists. */
+/** Returns the rows of an array as lists of numbers. */
 export const listsOf = (array: NdArray): number[][] => {
   const [numRows, rowWidth] = [array.shape[0]!, array.toNumbers().length / array.shape[0]!];
   const numbers = array.toNumbers();
@@ -112,8 +115,8 @@ export const listsOf = (array: NdArray): number[][] => {
 };
 
 /**
- * Dispatch tokens to experts, which multiply by their own factor and write NaN after their rows, and combine; with the
- * gradients of tokens and weights.
+ * Dispatches tokens to experts, and combines the results. Each expert multiplies by a different factor, and writes NaN
+ * after its rows. Returns, per rank, the outputs and the gradients of tokens and weights.
  */
 export const travel = ({ levels, slots, numChunks, ranks }: DispatchCase, dispatcher: TokenDispatcher): Arrival[] => {
   const { numExperts, numChoices, choices } = ranks[0]!;

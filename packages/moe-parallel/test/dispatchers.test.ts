@@ -23,7 +23,7 @@ import type { GateDecisions } from "./routings.ts";
 interface Row {
   readonly name: string;
   readonly dispatcher: (levels: readonly string[]) => TokenDispatcher;
-  /** Unit of chunks. */
+  /** Items that are split into chunks: the slots of each expert, or the rank's tokens. */
   readonly cuts: "slots" | "tokens";
 }
 
@@ -44,7 +44,7 @@ const dispatchers: readonly Row[] = [
 
 const meshes = [[1], [2], [3], [2, 2], [4], [3, 2], [1, 2], [2, 1], [2, 2, 2]];
 
-/** Equal parts of `count`, except for a smaller last part. */
+/** Splits 0 … count − 1 into equal ranges; the last range may be smaller. */
 const partsOf = (count: number, numChunks: number): { readonly begin: number; readonly end: number }[] => {
   const parts: { begin: number; end: number }[] = [];
   const size = Math.ceil(count / numChunks);

@@ -35,7 +35,7 @@ type Setting = typeof settings extends fc.Arbitrary<infer T> ? T : never;
 const optionsOf = ({ numPieces, numGathering, adds }: Setting) =>
   ({ axis: whole, gatherAxis: "tensor", numSummands: adds ? numGathering : 1, numPieces }) as const;
 
-/** Integers that identify rank and index, with exact sums. */
+/** Returns integers that identify rank and index, and have exact sums. */
 const numbersOf = (rank: number, count: number, factor: number): NdArray =>
   NdArray.from(
     Array.from({ length: count }, (_, i) => ((factor * (i + 1) + 31 * rank) % 97) - 40),
@@ -54,11 +54,11 @@ const run = (setting: Setting, fn: (x: Tensor, c: Tensor) => Tensor): number[][]
   );
 };
 
-/** Sums of rows from adjacent ranks. */
+/** Returns the sums of corresponding rows from adjacent ranks. */
 const addedUp = (x_RD: Tensor, numSummands: number): Tensor =>
   reshape(sum(reshape(x_RD, [axisSize(whole) / numSummands, numSummands, -1, width]), { dims: 1 }), [-1, width]);
 
-/** Adjoint of `addedUp`: each of the adjacent ranks gets the cotangent of their sum. */
+/** Adjoint of `addedUp`: returns, for each of the adjacent ranks, the cotangent of their sum. */
 const toEach = (c_RD: Tensor, numSummands: number): Tensor => {
   const numSources = axisSize(whole) / numSummands;
   const each = reshape(c_RD, [numSources, 1, -1, width]);

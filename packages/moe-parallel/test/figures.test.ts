@@ -37,7 +37,7 @@ describe("figures", () => {
   });
 });
 
-/** A gate that uses the first numbers of a token as its choices. */
+/** Returns a gate that reads its choices from the first numbers of each token. */
 const writtenGate = (numChoices: number): Gate =>
   defineGate({
     name: "writtenGate",

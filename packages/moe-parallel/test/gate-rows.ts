@@ -22,7 +22,7 @@ export interface GateSizes {
 export interface GateRow {
   readonly name: string;
   readonly gate: (sizes: GateSizes) => Gate;
-  /** Whether a token's result depends on no other token and on no random number. */
+  /** Whether a token's result is independent of all other tokens and of random numbers. */
   readonly perToken: boolean;
   /** Whether the weights of a token sum to at most 1. */
   readonly sharesOfOne: boolean;
@@ -46,7 +46,7 @@ const row = <P, S>(
   { perToken = true, sharesOfOne = true }: Facts = {},
 ): GateRow => ({ name, gate: (sizes) => gate(sizes) as Gate, perToken, sharesOfOne });
 
-/** All gates, with settings that use other code paths. They need two experts. */
+/** All gates, each with settings that cover its different code paths. A row needs at least two experts. */
 export const gateRows: readonly GateRow[] = [
   row("switchGate", (sizes) => switchGate({ ...sizes, losses })),
   row("switchGate with two choices", (sizes) => switchGate({ ...sizes, numChoices: 2, losses })),

@@ -94,7 +94,7 @@ const softmaxOf = (logits: readonly number[]): number[] => {
 };
 const sigmoidOf = (x: number): number => 1 / (1 + Math.exp(-x));
 
-/** Indices of the greatest scores in descending order, the lower expert among equals. */
+/** Returns the indices of the greatest scores in descending order. Among equal scores, the lower index comes first. */
 const best = (scores: readonly number[], count: number): number[] =>
   scores
     .map((_, i) => i)

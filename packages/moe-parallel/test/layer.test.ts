@@ -39,7 +39,7 @@ import { initRanks, stepOnRanks } from "./step.ts";
 import { tokensOf, width } from "./tokens.ts";
 import { joined, partsOf, runRanks } from "./world.ts";
 
-/** A gate whose parameters are the weights of given choices. */
+/** Returns a gate with fixed choices. Its parameters are the weights of these choices. */
 const givenGate = (routing: GateDecisions): Gate =>
   defineGate({
     name: "givenGate",
@@ -54,7 +54,7 @@ const givenGate = (routing: GateDecisions): Gate =>
     },
   }) as Gate;
 
-/** State of a layer with such a gate, with experts in order. */
+/** Returns the state of a layer with a `givenGate`, with experts in order. */
 const stateOf = (numExperts: number): object => ({
   gate: {},
   placeOf_E: NdArray.from(
@@ -66,7 +66,7 @@ const stateOf = (numExperts: number): object => ({
   loadWeight: NdArray.zeros("f32", []),
 });
 
-/** Each expert is a matrix, initially the identity. */
+/** Experts that multiply by a matrix, which is initially the identity. */
 const linearExperts: Experts<{ readonly weight_DD: Tensor }> = {
   init: () => ({
     weight_DD: constant([
@@ -78,7 +78,7 @@ const linearExperts: Experts<{ readonly weight_DD: Tensor }> = {
   apply: ({ weight_DD }, rows_SD, counts_e) => groupedMatmul(rows_SD, weight_DD, counts_e),
 };
 
-/** Parameters of linear experts that multiply by scalars. */
+/** Returns parameters of `linearExperts` with which each expert multiplies by a scalar. */
 const scaling = (...scales: readonly number[]): { readonly weight_DD: NdArray } => ({
   weight_DD: NdArray.from(
     scales.flatMap((scale) => [scale, 0, 0, 0, scale, 0, 0, 0, scale]),

@@ -12,11 +12,14 @@ describe("copies that leave a rank at a level", () => {
   const levelMeshes = [[2], [3], [2, 2], [4], [3, 2], [2, 2, 2]];
   const axesOf = ({ levels }: DispatchCase): string[] => levels.map((_, i) => `level-${i}`);
 
-  /** A rank's position along each axis; the last axis varies fastest. */
+  /** Returns a rank's coordinate along each axis; the last axis varies fastest. */
   const positionOf = (rank: number, levels: readonly number[]): number[] =>
     levels.map((size, i) => Math.floor(rank / levels.slice(i + 1).reduce((a, b) => a * b, 1)) % size);
 
-  /** Numbers of copies that the chunks of a rank send together, by hop and by rank along its axis. */
+  /**
+   * Returns the number of copies that a rank sends, summed over its chunks, by hop and by receiving rank along the axis
+   * of the hop.
+   */
   const leavingOf = ({ metadata }: Arrival): number[][] => {
     const chunks = (metadata as readonly { readonly hops: readonly { readonly leaving_g: NdArray }[] }[]).map(
       ({ hops }) => hops.map(({ leaving_g }) => leaving_g.toNumbers()),
@@ -24,7 +27,7 @@ describe("copies that leave a rank at a level", () => {
     return chunks.reduce((total, hops) => total.map((hop, i) => hop.map((count, to) => count + hops[i]![to]!)));
   };
 
-  /** Reference counts, one by one: each token once, or once for each of its entries. */
+  /** Counts the expected copies one by one, as reference: each token once, or once for each of its entries. */
   const counted = (
     { levels, ranks }: DispatchCase,
     arrivals: readonly Arrival[],

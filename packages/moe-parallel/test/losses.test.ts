@@ -154,7 +154,10 @@ describe("importanceLoadLoss", () => {
     const mean = values.reduce((a, b) => a + b, 0) / values.length;
     return values.reduce((total, value) => total + (value - mean) ** 2, 0) / values.length / mean ** 2;
   };
-  /** Normal distribution function by Simpson's rule; Abramowitz and Stegun 7.1.26 is too coarse. */
+  /**
+   * Returns P(Z < z) for a standard normal Z, by Simpson's rule; the approximation of Abramowitz and Stegun, 7.1.26, is
+   * not accurate enough.
+   */
   const normalBelow = (z: number): number => {
     const bound = Math.max(-8, Math.min(8, z));
     const steps = 2000;

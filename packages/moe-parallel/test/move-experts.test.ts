@@ -51,7 +51,8 @@ const places = (count: number): fc.Arbitrary<Places> =>
   );
 
 /**
- * Data of the ranks' experts, by position, with values that identify the expert; includes a NaN and a negative zero.
+ * Returns the experts' tensors on each rank, stacked by position, with values that identify the expert. The values
+ * include a NaN and a negative zero.
  */
 const rowsAt = (placeOf: readonly number[], numRanks: number) => {
   const expertAt = placeOf.map((_, place) => placeOf.indexOf(place));
@@ -172,7 +173,7 @@ describe.each(gates)("$name", ({ gate, sameBits }) => {
     };
   };
 
-  /** Rows of each expert, at any position. */
+  /** Returns the rows of each expert in the order of expert numbers, for any placement. */
   const byExpert = (ranks: readonly Trained[]): NdArray[] =>
     Object.keys(ranks[0]!.params.experts).flatMap((name) => {
       const rows = partsOf(joined(ranks.map(({ params }) => params.experts[name]!)), numExperts);

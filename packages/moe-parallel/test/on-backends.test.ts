@@ -83,7 +83,7 @@ interface Row {
   readonly options: Omit<Options, "gate">;
 }
 
-/** Output, all gradients, state and figures of one step. */
+/** Returns the output, all gradients, the state and the metrics of one step. */
 const stepped = async ({ gate, options }: Row, backend: Backend): Promise<number[][]> => {
   const layer = moeLayer({ gate: gate({ width, numExperts }), ...options });
   const step = (x: Tensor, cotangent: Tensor, key: Tensor) => {

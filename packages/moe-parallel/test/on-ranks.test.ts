@@ -24,14 +24,14 @@ import { keyOf, tokensOf, width } from "./tokens.ts";
 import { joined, type Levels, levelsOf, partsOf } from "./world.ts";
 
 const numExperts = 4;
-/** Two axes for these ranks; the innermost is the first to have several ranks. */
+/** Returns two mesh axes for this number of ranks. The innermost axis has all ranks unless there are four ranks. */
 const levelsFor = (numRanks: number): Levels => levelsOf(numRanks === 4 ? [2, 2] : [1, numRanks]);
 const axes = Object.keys(levelsFor(1));
 
 interface Row {
   readonly name: string;
   readonly dispatcher: TokenDispatcher;
-  /** Whether to run a gate in quick tests: over levels, most gates send the same data. */
+  /** Whether quick tests include the gate. If dispatched over levels, most gates send the same data. */
   readonly isQuick: (gate: GateRow) => boolean;
 }
 

@@ -33,7 +33,7 @@ const entriesOf = ({ choices, weights }: GateDecisions): Entry[] =>
     own.map((expert, choice) => ({ token, choice, expert, weight: weights[token]![choice]! })),
   );
 
-/** Comparison of entries. Sorts are stable, so equal entries stay in the order of tokens and choices. */
+/** Comparison function for entries. Sorts are stable, so equal entries stay in the order of tokens and choices. */
 type Compare = (a: Entry, b: Entry, routing: GateDecisions) => number;
 
 const greatestOf = ({ weights }: GateDecisions, { token }: Entry): number => Math.max(...weights[token]!);
@@ -49,7 +49,7 @@ const dropOrders: readonly { readonly name: string; readonly dropOrder: DropOrde
   },
 ];
 
-/** Entries of each expert with a slot, in slot order. */
+/** Returns, for each expert, its entries with a slot, in slot order. */
 const keptBy = (routing: GateDecisions, slots: number, compare: Compare): Entry[][] => {
   const inLine = entriesOf(routing).toSorted((a, b) => compare(a, b, routing));
   return Array.from({ length: routing.numExperts }, (_, expert) =>
@@ -80,7 +80,7 @@ interface Setting {
   readonly normalisation: WeightNormalisation;
 }
 
-/** Numbers of slots include the load of the first expert, one less and one more. */
+/** Generates routings with a number of slots: random, or the load of the first expert, one less or one more. */
 const settings = routings().chain((routing) => {
   const load = routing.choices.flat().filter((expert) => expert === 0).length;
   return fc.record({
@@ -95,7 +95,10 @@ const settings = routings().chain((routing) => {
 
 const width = 2;
 
-/** The stage and its inverse, with identity experts. */
+/**
+ * Runs the ordering stage and its inverse, with identity experts. Returns a function of the choices, weights, tokens
+ * and key.
+ */
 const run = (
   { routing, slots, normalisation }: Setting,
   dropOrder: DropOrder,

@@ -1,11 +1,11 @@
 import { NdArray } from "@skein/tensor-core";
 import fc from "fast-check";
 
-/** Decisions of a gate, as lists. */
+/** Choices and weights of a gate, as nested lists. */
 export interface GateDecisions {
   readonly numExperts: number;
   readonly numChoices: number;
-  /** Choices by token; −1 for no choice. */
+  /** Choices of each token; −1 for no choice. */
   readonly choices: readonly (readonly number[])[];
   readonly weights: readonly (readonly number[])[];
 }
@@ -20,8 +20,8 @@ export interface RoutingSizes {
 }
 
 /**
- * Routings with hard cases: all tokens to one expert, experts without tokens, one token, each token to all experts,
- * missing choices, tied weights and weights of 0.
+ * Generates routings that include edge cases: all tokens to one expert, experts without tokens, one token, each token
+ * to all experts, missing choices, tied weights and weights of 0.
  */
 export const routings = ({
   numExperts = fc.integer({ min: 1, max: 6 }),
@@ -52,7 +52,7 @@ export const choicesOf = ({ choices, numChoices }: GateDecisions): NdArray =>
 export const weightsOf = ({ weights, numChoices }: GateDecisions): NdArray =>
   NdArray.from(weights.flat(), [weights.length, numChoices], "f32");
 
-/** Numbers that differ by index: none is 0, and sums of a few are exact. */
+/** Returns an array of numbers that differ by index. No number is 0, and sums of a few numbers are exact. */
 export const counting = (shape: readonly number[], seed = 0): NdArray =>
   NdArray.from(
     Array.from(

@@ -44,7 +44,7 @@ interface Row {
   readonly name: string;
   readonly shards: ExpertShards;
   readonly dispatcher?: TokenDispatcher;
-  /** Whether the N ranks have the same tokens. */
+  /** Whether the N ranks that share an expert have the same tokens. */
   readonly isSame: boolean;
 }
 
@@ -85,14 +85,17 @@ interface Setting {
   readonly numChoices: number;
   readonly placement: readonly number[];
   readonly chunks: number;
-  /** Number of backward chunks, for dispatchers that can rechunk. */
+  /** Number of backward chunks, for dispatchers that support `runWithBackwardChunks`. */
   readonly backwardChunks: number;
   readonly isSwiglu: boolean;
-  /** Tokens and cotangents of all ranks, each once. */
+  /** Tokens of all ranks and cotangents of their outputs. Tokens shared by several ranks are contained only once. */
   readonly tokens: readonly [x: NdArray, cotangent: NdArray];
 }
 
-/** If tokens are split, the number of ranks divides them; the number of slots is arbitrary. */
+/**
+ * Generates settings. If tokens are split over ranks, the number of ranks divides the number of tokens. The number of
+ * slots is arbitrary.
+ */
 const settingsFor = ({ shards }: Row): fc.Arbitrary<Setting> =>
   fc
     .record({
@@ -122,7 +125,7 @@ const meshOf = ({ numRanks, numShards }: Pick<Setting, "numRanks" | "numShards">
   whole,
 });
 
-/** A layer over ranks, and the same layer on a single rank. */
+/** Returns two layers: one distributed over ranks, and the same layer on a single rank. */
 const layersOf = (setting: Setting, { shards, dispatcher }: Row, options: Partial<Options> & Pick<Options, "gate">) => {
   const { placement, chunks, backwardChunks, isSwiglu } = setting;
   const canRechunk = shards.dispatcherFor(dispatcher).runWithBackwardChunks !== undefined;
@@ -140,7 +143,7 @@ const layersOf = (setting: Setting, { shards, dispatcher }: Row, options: Partia
   };
 };
 
-/** Inputs of each rank, from all tokens. */
+/** Returns each rank's inputs, selected from the tokens of all ranks. */
 const ranksOf = ({ numRanks, numShards, tokens }: Setting, isSame: boolean): RankTokens[] => {
   const [xs, cotangents] = tokens.map((all) => partsOf(all, isSame ? numRanks : numRanks * numShards)) as [
     NdArray[],
@@ -152,11 +155,11 @@ const ranksOf = ({ numRanks, numShards, tokens }: Setting, isSame: boolean): Ran
   });
 };
 
-/** Concatenate the results of one rank of each group with equal results. */
+/** Concatenates results, with one result per group of ranks whose results are equal. */
 const onceOf = (results: readonly NdArray[], { numShards }: Setting, isSame: boolean): NdArray =>
   joined(results.filter((_, rank) => !isSame || rank % numShards === 0));
 
-/** Join the shards of N ranks along a dimension, then the results of P ranks along the first. */
+/** Joins the shards of each N ranks along a dimension, then the results of the P groups along the first dimension. */
 const wholeOfParts = (parts: readonly NdArray[], dim: number, numShards: number): NdArray => {
   const ofRanks = Map.groupBy(parts.keys(), (rank) => Math.floor(rank / numShards));
   return joined(
@@ -208,7 +211,8 @@ const sumOf = (arrays: readonly NdArray[]): number[] =>
   arrays.map((array) => array.toNumbers()).reduce((total, numbers) => total.map((value, i) => value + numbers[i]!));
 
 /**
- * Compare outputs, and gradients of the sum of all ranks' losses, in which equal tokens count N times.
+ * Compares the outputs, and the gradients of the sum of all ranks' losses. In this sum, tokens shared by N ranks count
+ * N times.
  *
  * @param reference result of a single rank with all tokens, each once.
  */
@@ -354,7 +358,7 @@ describe("work", () => {
   const gate = switchGate({ width, numExperts: 4 }) as Gate;
   const mesh = { expert: 2, tensor: 2, [whole]: 4 };
 
-  /** Flops of one rank's experts in forward, for 16 tokens. */
+  /** Returns the forward flops of one rank's experts, for 16 tokens. */
   const flopsOf = (shards: ExpertShards): number => {
     const layer = layerOf({
       gate,
@@ -384,7 +388,7 @@ describe("work", () => {
 test("over levels a token is sent once to all shards of its experts", () => {
   const [numRanks, numExperts] = [4, 8];
   const gate = switchGate({ width, numExperts, numChoices: 3 }) as Gate;
-  /** Copies that each rank sends to each group along the outermost level. */
+  /** Returns the number of copies that each rank sends to each group along the outermost level. */
   const leavingOf = (shards: ExpertShards | undefined, levels: Record<string, number>): number[][] => {
     const dispatcher = duplicateFreeDispatcher({ axes: Object.keys(levels) });
     const leaving: Tensor[] = [];

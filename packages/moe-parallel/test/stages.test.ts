@@ -18,7 +18,7 @@ const [width, numExperts] = [3, 8];
 const mesh = { expert: 4, hosts: 2, inside: 2 };
 const axes = ["hosts", "inside"];
 
-/** Graph of a layer on four ranks: forward only, or with gradients. */
+/** Returns the graph of a layer on four ranks: forward only, or with gradients. */
 const graphOf = (
   dispatcher: TokenDispatcher,
   {

@@ -23,21 +23,21 @@ export interface StepResult {
 export type AnyLayer = MoeLayer<never, never>;
 
 export interface StepOptions {
-  /** Factor of the auxiliary loss in the gradients. Default: 1. */
+  /** Factor by which the auxiliary loss is multiplied in the gradients. Default: 1. */
   readonly lossScale?: number;
   readonly train?: boolean;
-  /** Additional axes of the ranks. Default: none. */
+  /** Additional mesh axes of the ranks. Default: none. */
   readonly levels?: Levels;
-  /** Axis of all ranks. Default: "expert". */
+  /** Name of the mesh axis that contains all ranks. Default: "expert". */
   readonly whole?: string;
 }
 
-/** Tokens of a rank, cotangents of its outputs and its key. */
+/** Tokens of a rank, cotangents of its outputs, and its random key. */
 export type RankTokens = readonly [x: NdArray, cotangent: NdArray, key: NdArray];
 
 const started = new WeakMap<AnyLayer, Map<string, unknown>>();
 
-/** Initial parameters and state of each rank, from one key. */
+/** Returns the initial parameters and state of each rank, from one key. */
 export const initRanks = (
   layer: AnyLayer,
   numRanks: number,
@@ -59,7 +59,7 @@ export const initRanks = (
 };
 
 /**
- * Run forward and all gradients on each rank.
+ * Runs the forward pass and computes all gradients on each rank.
  *
  * @param build returns the layer, inside of the trace, so that it can read the keys.
  */
@@ -88,5 +88,5 @@ export const stepOnRanks = (
   return runRanks(step as never, ranks.map((own, rank) => [initial[rank]!, ...own]) as never, levels, whole) as never;
 };
 
-/** Key that a gate derives from the key of a step. */
+/** Returns the key that a gate derives from the key of a step. */
 export const gateKey = (key: Tensor): Tensor => foldIn(key, 0);

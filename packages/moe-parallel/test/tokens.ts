@@ -4,12 +4,12 @@ import fc from "fast-check";
 /** Width of all tokens in these tests. */
 export const width = 3;
 
-/** Key for random numbers. */
+/** Returns a random key for a seed, u32[2]. */
 export const keyOf = (seed: number): NdArray => NdArray.from([seed, 7], [2], "u32");
 
 /**
- * Tokens f32 [count, width]. Zeros tie for all experts, so all go to the first expert; equal tokens tie for slots;
- * other tokens spread.
+ * Generates tokens f32 [count, width]. For tokens of zeros, all experts tie, so these tokens go to the first experts;
+ * equal tokens tie for slots; all other tokens spread over the experts.
  */
 export const tokensOf = (count: number): fc.Arbitrary<NdArray> => {
   const number = fc.integer({ min: -40, max: 40 }).map((value) => value / 8);

@@ -2,7 +2,7 @@ import { meshPartition } from "@skein/collectives";
 import { type ArrayTree, type MapTree, NdArray, type Tensor } from "@skein/tensor-core";
 import { runOnRanks } from "@skein/testing";
 
-/** Mesh axes whose product is the axis "expert", from the outermost: sizes by name. */
+/** Sizes by name of the mesh axes whose product is the axis "expert", outermost axis first. */
 export type Levels = Readonly<Record<string, number>>;
 
 /** Returns axes of these sizes. */
@@ -10,7 +10,8 @@ export const levelsOf = (sizes: readonly number[]): Levels =>
   Object.fromEntries(sizes.map((size, i) => [`level-${i}`, size]));
 
 /**
- * Run a traced function on all ranks, each with its own arguments, on the reference. A single rank has no axis.
+ * Runs a traced function on all ranks on the reference backend, each rank with its own arguments. A single rank has no
+ * axis.
  *
  * @param levels additional axes of the same ranks. @param whole axis of all ranks.
  */
@@ -31,7 +32,7 @@ export const runRanks = <Args extends readonly unknown[], Result>(
   });
 };
 
-/** Split an array into `count` parts along dimension 0. */
+/** Splits an array into `count` equal parts along dimension 0. */
 export const partsOf = (array: NdArray, count: number): NdArray[] => {
   const numbers = array.toNumbers();
   const each = numbers.length / count;
@@ -44,7 +45,7 @@ export const partsOf = (array: NdArray, count: number): NdArray[] => {
   );
 };
 
-/** Concatenate arrays along dimension 0. */
+/** Concatenates arrays along dimension 0. */
 export const joined = (arrays: readonly NdArray[]): NdArray =>
   NdArray.from(
     arrays.flatMap((array) => array.toNumbers()),

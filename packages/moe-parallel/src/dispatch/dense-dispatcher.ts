@@ -64,7 +64,7 @@ const byExpertOf = (order: Order, { numExperts, slots }: DispatchSizes): RowToke
     assignRows(rowsOf(order, multiply(arange(numExperts), slots)), order.weights_TK, numExperts * slots),
   );
 
-/** Returns the rows received in a chunk: all slots, used or empty. */
+/** Returns the rows that this rank's experts receive in one chunk: all slots of the chunk, used or empty. */
 const expertRows = (rows_SD: Tensor, { numExperts, axis }: DispatchSizes, { begin, end }: ChunkRange): ExpertRows => {
   const numRanks = axisSize(axis);
   return { rows_SD, counts_e: full([numExperts / numRanks], numRanks * (end - begin), "i32") };
@@ -138,7 +138,7 @@ const rechunk = (rows: readonly Tensor[], sizes: DispatchSizes, numChunks: numbe
  * Cost: `4·E·C·D·(P − 1)/P` bytes sent per rank in each direction, and the same in backward. With several chunks, the
  * bytes are the same, but the returned rows are copied once more. If backward has a different number of chunks, the
  * received rows are also copied, and the experts' activations are recomputed: all flops except the last product.
- * @throws ArgumentError for an invalid priority.
+ * @throws ArgumentError if the priority is invalid.
  * @example
  * ```ts
  * const moe = moeLayer({

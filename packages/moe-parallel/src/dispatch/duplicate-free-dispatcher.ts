@@ -19,7 +19,7 @@ import type { TokenDispatcher } from "./token-dispatcher.ts";
  * level, a token has one copy per group with any of its experts. So along the outermost axis, the number of copies
  * never exceeds the number of rows that `raggedDispatcher` sends; over all axes together, it may. Relay ranks allocate
  * memory for the maximum number of copies.
- * @throws ArgumentError for invalid options, and if the product of the axes is not the experts' axis.
+ * @throws ArgumentError if an option is invalid, or the product of the axes is not the experts' axis.
  * @example
  * ```ts
  * const moe = moeLayer({

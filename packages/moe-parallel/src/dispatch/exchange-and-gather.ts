@@ -11,7 +11,7 @@ export interface ExchangeAndGatherOptions {
   readonly gatherAxis: string;
   /** S, number of adjacent source ranks whose received rows are summed before the all-gather. Default: 1. */
   readonly numSummands?: number;
-  /** Maximum number of pieces into which each rank's b rows are split. */
+  /** Maximum number of pieces into which the b rows for each rank are split. */
   readonly numPieces: number;
 }
 

@@ -10,7 +10,9 @@ import { maxRowsPerRank } from "./row-bounds.ts";
 import { rowOf, targetsOf } from "./targets.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
 
-/** Route of one chunk's copies through the levels. */
+/**
+ * Hops of one chunk's token copies through the levels of the mesh, and the expert rows made from the received copies.
+ */
 export interface LevelRoute {
   /** Hops in the order of dispatch. */
   readonly hops: readonly Hop[];

@@ -30,13 +30,16 @@ export interface Level {
   readonly axis: string;
   /** g, number of ranks along the axis. */
   readonly numGroups: number;
-  /** Difference between the indices along the experts' axis of two adjacent ranks along this axis. */
+  /**
+   * Stride of this axis: the indices along the experts' axis of two ranks that are adjacent along this axis differ by
+   * this number.
+   */
   readonly stride: number;
   readonly priority: number;
   readonly copiesPerRank?: number;
 }
 
-/** Checks the options of a level dispatcher. @throws ArgumentError for options that are invalid for every mesh. */
+/** Throws ArgumentError if options of a level dispatcher are invalid for every mesh. */
 export const checkLevels = (dispatcher: string, { axes, priorities, copiesPerRank }: LevelOptions): void => {
   if (axes.length === 0 || new Set(axes).size !== axes.length)
     throw new ArgumentError(

@@ -72,7 +72,7 @@ const expertOfRow = (counts_Pe: Tensor, room: number): Tensor => {
  *
  * Cost: `4·D` bytes per row to another rank, in each direction; `4·E·(P − 1)/P + 8·(P − 1)` bytes of counts sent per
  * rank and chunk; a sort of P·M small integers.
- * @throws ArgumentError for a `rowsPerRank` that is not a positive integer, or an invalid priority.
+ * @throws ArgumentError if `rowsPerRank` is not a positive integer, or the priority is invalid.
  * @example
  * ```ts
  * const moe = moeLayer({

@@ -13,7 +13,7 @@ export interface GeluExpertParams {
  * Experts that compute `gelu(x U) V`, like the feed-forward layers of `gpt`.
  *
  * Cost: `4·S·D·F` flops for S rows.
- * @throws ArgumentError for sizes that are not positive integers.
+ * @throws ArgumentError if a size is not a positive integer.
  * @example
  * ```ts
  * const experts = geluExperts({ width: 4, hidden: 8 });

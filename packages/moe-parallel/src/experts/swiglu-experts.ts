@@ -14,7 +14,7 @@ export interface SwigluExpertParams {
  * Experts that compute `(silu(x G) ⊙ x U) V`.
  *
  * Cost: `6·S·D·F` flops for S rows.
- * @throws ArgumentError for sizes that are not positive integers.
+ * @throws ArgumentError if a size is not a positive integer.
  * @example
  * ```ts
  * const experts = swigluExperts({ width: 4, hidden: 8 });

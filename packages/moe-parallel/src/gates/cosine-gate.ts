@@ -41,7 +41,7 @@ const greatestLogScale = Math.log(100);
  * matter, so experts cannot win more tokens by longer vectors.
  *
  * Cost: `2·T·J·(D + E)` flops.
- * @throws ArgumentError for sizes that are not positive integers, and for a temperature below 0.01.
+ * @throws ArgumentError if a size is not a positive integer, or the temperature is below 0.01.
  * @example
  * ```ts
  * const gate = cosineGate({ width: 4, numExperts: 8, numChoices: 2 });

@@ -192,7 +192,7 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
 });
 
 /**
- * Returns the key of a context. @throws ArgumentError if there is no key, because the noise would then be missing, or
+ * Returns the key of a context. Throws ArgumentError if there is no key, because the noise would then be missing, or
  * equal in every step.
  */
 export const requireKey = (fn: string, { key }: Pick<GateContext, "key">): Tensor => {

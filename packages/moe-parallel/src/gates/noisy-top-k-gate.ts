@@ -41,7 +41,8 @@ export interface NoisyTopKParams extends RouterParams {
  * these K scores, so they sum to 1 per token.
  *
  * Cost: `2·T·D·E` flops; twice that with learned noise.
- * @throws ArgumentError for a single choice: its weight would always be 1, and no gradient would reach the router.
+ * @throws ArgumentError if there is a single choice: its weight would always be 1, and no gradient would reach the
+ * router.
  * @example
  * ```ts
  * const gate = noisyTopKGate({ width: 4, numExperts: 8, numChoices: 2, losses: [importanceLoadLoss()] });

@@ -50,7 +50,7 @@ export const balanceLogits = (logits_TE: Tensor, numIterations: number): Tensor 
  * unbalanced scores: sigmoid for one choice, softmax for several choices.
  *
  * Cost: `2·T·D·E` flops, plus the balancing.
- * @throws ArgumentError for sizes that are not positive integers.
+ * @throws ArgumentError if a size is not a positive integer.
  * @example
  * ```ts
  * const gate = sinkhornGate({ width: 4, numExperts: 8, numChoices: 1 });

@@ -39,7 +39,7 @@ export interface SoftParams {
  * the gate is not suited to language models. Loads are equal by construction, so auxiliary losses have no effect.
  *
  * Cost: `6·T·D·E·C` flops.
- * @throws ArgumentError for sizes that are not positive integers.
+ * @throws ArgumentError if a size is not a positive integer.
  * @example
  * ```ts
  * const gate = softGate({ width: 4, numExperts: 8, slots: 2 });

@@ -26,7 +26,7 @@ export interface SwitchGateOptions extends RouterOptions {
  * single choice would have weight 1, and no gradient would reach the router.
  *
  * Cost: `2·T·D·E` flops.
- * @throws ArgumentError for sizes that are not positive integers, and for a jitter outside [0, 1).
+ * @throws ArgumentError if a size is not a positive integer, or the jitter is outside [0, 1).
  * @example
  * ```ts
  * const gate = switchGate({ width: 4, numExperts: 8, losses: [balanceLoss(), zLoss()] });

@@ -1,7 +1,7 @@
 // Shapes: T tokens of this rank, E experts, K choices per token.
 import { ArgumentError, type Tensor } from "@skein/tensor-core";
 
-/** Scores and choices of a gate, from which auxiliary losses and metrics are computed. */
+/** Scores and choices of a gate, which are the inputs of auxiliary losses and metrics. */
 export interface RouterScores {
   /** Router outputs without noise and bias, f32. */
   readonly logits_TE: Tensor;
@@ -50,7 +50,10 @@ export interface AuxiliaryLoss {
   readonly sums?: (scores: RouterScores, tokenAxes: readonly string[]) => TokenSums;
 }
 
-/** Returns the choices of a gate. @throws ArgumentError for a gate that mixes tokens, because its loads are equal. */
+/**
+ * Returns the expert choices of a gate. Throws ArgumentError if the gate mixes tokens (soft routing), because it makes
+ * no choices and its loads are equal.
+ */
 export const requireChoices = (fn: string, { choices_TK }: RouterScores): Tensor => {
   if (choices_TK === undefined)
     throw new ArgumentError(

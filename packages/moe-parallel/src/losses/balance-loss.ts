@@ -31,7 +31,7 @@ export interface BalanceLossOptions {
  * chosen experts win by small margins.
  *
  * Cost: an all-reduce of E counts.
- * @throws ArgumentError for a coefficient that is not positive.
+ * @throws ArgumentError if the coefficient is not positive.
  * @example
  * ```ts
  * const gate = switchGate({ width: 4, numExperts: 8, losses: [balanceLoss({ coefficient: 0.01 })] });

@@ -58,7 +58,7 @@ const chanceOfChoice = (logits_TE: Tensor, { noisy_TE, deviation_TE }: ScoreNois
  * has no gradient. The load term is also left out if every token chooses all experts.
  *
  * Cost: two all-reduces of E numbers, and the K + 1 greatest scores of each token.
- * @throws ArgumentError for a coefficient that is not positive, and for a gate that mixes tokens.
+ * @throws ArgumentError if the coefficient is not positive, or the gate mixes tokens.
  * @example
  * ```ts
  * const gate = noisyTopKGate({ width: 4, numExperts: 8, numChoices: 2, losses: [importanceLoadLoss()] });

@@ -12,7 +12,7 @@ export interface ZLossOptions {
  * Router z-loss `coefficient · mean_t (log Σ_e exp logits_te)²`: keeps logits small, so that f32 and narrower formats
  * are accurate. The loss is a mean over a rank's tokens, and its mean over ranks is the mean over all tokens.
  *
- * @throws ArgumentError for a coefficient that is not positive.
+ * @throws ArgumentError if the coefficient is not positive.
  * @example
  * ```ts
  * const gate = switchGate({ width: 4, numExperts: 8, losses: [zLoss({ coefficient: 1e-3 })] });

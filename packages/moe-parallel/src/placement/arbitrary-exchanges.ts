@@ -30,8 +30,8 @@ const routingOf = (numExperts: number, numTokens: number): fc.Arbitrary<Routing>
     });
 
 /**
- * Generator of exchanges for property tests: routings of all ranks' tokens, with a matching placement without replicas
- * and matching levels.
+ * Generates token exchanges for property tests: routings of all ranks' tokens, with a matching placement without
+ * replicas and matching levels.
  */
 export const exchangeCases: fc.Arbitrary<{
   readonly routing: Routing;

@@ -9,13 +9,13 @@ export const placementOf = (numRanks: number, numSlotsPerRank: number): fc.Arbit
     .map((expertOfSlot) => ({ numExperts: experts.length, numRanks, expertOfSlot }));
 };
 
-/** Generator of placements with one slot per expert, for property tests. */
+/** Generates placements with one slot per expert, for property tests. */
 export const placementWithoutReplicas: fc.Arbitrary<ExpertPlacement> = fc
   .tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 4 }))
   .chain(([numRanks, numSlots]) => placementOf(numRanks, numSlots));
 
 /**
- * Generator of placements in which spare slots contain replicas of any expert, even of an expert on the same rank, for
+ * Generates placements in which spare slots contain replicas of any expert, even of an expert on the same rank, for
  * property tests.
  */
 export const placementWithReplicas: fc.Arbitrary<ExpertPlacement> = placementWithoutReplicas.chain((placement) =>

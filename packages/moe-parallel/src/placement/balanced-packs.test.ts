@@ -13,7 +13,7 @@ const items = fc
 const weightsOf = (packs: readonly (readonly number[])[], loads: readonly number[]): number[] =>
   packs.map((pack) => pack.reduce((sum, item) => sum + loads[item]!, 0));
 
-/** Minimum of the maximum load of packs with equal numbers of items, by exhaustive search. */
+/** Returns the smallest possible maximum load of packs with equal numbers of items, by exhaustive search. */
 const optimum = (loads: readonly number[], numPacks: number): number => {
   const packs = Array.from({ length: numPacks }, () => ({ weight: 0, room: loads.length / numPacks }));
   const best = (item: number): number => {

@@ -47,8 +47,8 @@ export const messageCounts = (
 };
 
 /**
- * Checks the inputs of an exchange prediction. @throws ArgumentError if routing, placement or levels are invalid, or do
- * not match.
+ * Throws ArgumentError if the routing, the placement or the levels of an exchange prediction are invalid, or do not
+ * match.
  */
 export const checkExchangeInputs = (
   planner: string,

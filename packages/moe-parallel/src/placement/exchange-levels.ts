@@ -45,10 +45,7 @@ export interface Exchange {
   readonly parentGroupSize: number;
 }
 
-/**
- * Checks exchange levels. @throws ArgumentError for group counts that do not divide each other, and for negative or
- * infinite costs.
- */
+/** Throws ArgumentError if group counts do not divide each other, or a cost is negative or infinite. */
 export const checkExchangeLevels = ({ numRanks, flat, levels }: ExchangeLevels): void => {
   if (!Number.isInteger(numRanks) || numRanks < 1)
     throw new ArgumentError(`exchange levels: numRanks is ${numRanks}; use a whole number from 1`);

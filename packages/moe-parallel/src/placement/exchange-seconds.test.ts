@@ -11,7 +11,7 @@ import { placeInOrder } from "./expert-placement.ts";
 const line = (startupSeconds: number, secondsPerByte: number) => ({ startupSeconds, secondsPerByte });
 const sum = (values: Iterable<number>): number => [...values].reduce((a, b) => a + b, 0);
 
-/** Published fits of four hosts with two sockets of two pairs of GPUs, in seconds. */
+/** Published cost models, in seconds, for four hosts, each with two sockets of two pairs of GPUs. */
 const published: ExchangeLevels = {
   numRanks: 32,
   flat: line(7.22e-4, 5.7e-10),
@@ -22,7 +22,7 @@ const published: ExchangeLevels = {
   ],
 };
 
-/** Tokens of 32 ranks that choose 8 of 256 experts, all equally likely. */
+/** Returns a routing of the tokens of 32 ranks. Each token chooses 8 of 256 experts, all equally likely. */
 const evenRouting = (tokensPerRank: number): Routing => {
   const random = seeded(1);
   const choices = Array.from({ length: 32 * tokensPerRank }, () => {
@@ -33,7 +33,10 @@ const evenRouting = (tokensPerRank: number): Routing => {
   return { numExperts: 256, numChoices: 8, choices: Int32Array.from(choices.flat()) };
 };
 
-/** Routings of up to 40 tokens to 24 experts (a number with many divisors), some of which are chosen more often. */
+/**
+ * Generates routings of up to 40 tokens to 24 experts (a number with many divisors). Some experts are chosen more
+ * often.
+ */
 const routingsTo24: fc.Arbitrary<Routing> = fc
   .tuple(fc.integer({ min: 1, max: 8 }), fc.nat(40), fc.constantFrom(8, 12, 24))
   .chain(([numChoices, length, numPreferred]) =>
@@ -49,9 +52,9 @@ const routingsTo24: fc.Arbitrary<Routing> = fc
   );
 
 /**
- * Exchange the tokens of 24 ranks with equal routing, level by level, by the published rule: the number of tokens that
- * a rank sends between groups is the number of groups within its own group, times the maximum number of tokens that any
- * rank has for one of these groups.
+ * Simulates the exchange of the tokens of 24 ranks with equal routing, level by level, by the published rule: the
+ * number of tokens that a rank sends between groups is the number of groups within its own group, times the maximum
+ * number of tokens that any rank has for one of these groups.
  * @returns the number of tokens sent at each level and within the groups of the last level, and the number of tokens of
  * each rank at the end.
  */

@@ -19,7 +19,7 @@ export interface ExchangeSecondsOptions {
   readonly hasEqualSenders?: boolean;
 }
 
-/** Checks the options of an exchange prediction. @throws ArgumentError for a token without bytes, or γ below 1. */
+/** Throws ArgumentError if tokens have no bytes, or γ is below 1. */
 export const checkExchangeOptions = (
   planner: string,
   { bytesPerToken, gamma }: Required<Pick<ExchangeSecondsOptions, "bytesPerToken" | "gamma">>,
@@ -45,7 +45,7 @@ export const checkExchangeOptions = (
  *
  * @param routing routing of all ranks' tokens, in rank order, with equal numbers per rank: see `joinRoutings`.
  * @returns t(1) … t(D), in seconds.
- * @throws ArgumentError for replicas, for inputs that do not match, and for invalid options.
+ * @throws ArgumentError if the placement has replicas, inputs do not match, or an option is invalid.
  * @example
  * ```ts
  * const routing = { numExperts: 4, numChoices: 1, choices: Int32Array.of(0, 1, 2, 3) };

@@ -5,7 +5,7 @@ import type { ExpertPlacement } from "./expert-placement.ts";
 import { expertsOfRank, ranksOfExperts } from "./placement-lookups.ts";
 import { placementWithReplicas } from "./arbitrary-placements.ts";
 
-/** Two placements of the same experts, with different numbers of slots. */
+/** Generates pairs of placements of the same experts, with different numbers of slots. */
 const pairs = placementWithReplicas.chain((before) =>
   fc
     .array(fc.nat(before.numExperts - 1), { maxLength: 6 })
@@ -19,7 +19,7 @@ const pairs = placementWithReplicas.chain((before) =>
     }),
 );
 
-/** Hosts of two ranks; the last host may have one rank. */
+/** Returns the ranks of each host, with two ranks per host; the last host may have one rank. */
 const hostsOfTwo = (numRanks: number): number[][] =>
   Array.from({ length: Math.ceil(numRanks / 2) }, (_, host) =>
     [2 * host, 2 * host + 1].filter((rank) => rank < numRanks),

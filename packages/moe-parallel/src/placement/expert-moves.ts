@@ -26,7 +26,7 @@ export interface ExpertMovesOptions {
  *
  * Cost: O(moves · holders).
  * @returns moves, ordered by expert, then by receiver.
- * @throws ArgumentError for placements of different experts or ranks, and for a rank without a host.
+ * @throws ArgumentError if the placements have different experts or ranks, or a rank has no host.
  * @example
  * ```ts
  * const [before, after] = [placementFromPositions([0, 1, 2, 3], 2), placementFromPositions([2, 1, 0, 3], 2)];

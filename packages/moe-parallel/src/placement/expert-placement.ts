@@ -26,8 +26,8 @@ export interface CheckExpertPlacementOptions {
 /**
  * Checks that every slot contains an expert, and every expert has a slot.
  *
- * @throws ArgumentError for counts that are not positive integers, for slots that are not divisible by ranks, for
- *   experts that do not exist or have no slot, and for replicas on one rank if forbidden.
+ * @throws ArgumentError if a count is not a positive integer, the number of slots is not divisible by the number of
+ * ranks, an expert does not exist or has no slot, or a rank has two replicas of an expert although this is forbidden.
  */
 export const checkExpertPlacement = (
   { numExperts, numRanks, expertOfSlot }: ExpertPlacement,

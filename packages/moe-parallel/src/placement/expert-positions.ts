@@ -47,7 +47,7 @@ export const placementFromPositions = (positionOf: readonly number[], numRanks: 
 /**
  * Converts a placement to the position of each expert, for a layer.
  *
- * @throws ArgumentError for an invalid placement, and for replicas, because a layer has each expert once.
+ * @throws ArgumentError if the placement is invalid or has replicas, because a layer has each expert once.
  */
 export const positionsOfPlacement = (placement: ExpertPlacement): readonly number[] => {
   checkExpertPlacement(placement);
@@ -65,7 +65,7 @@ export const positionsOfPlacement = (placement: ExpertPlacement): readonly numbe
  *
  * @param before current positions.
  * @param after placement of the same experts on the same ranks, without replicas.
- * @throws ArgumentError for invalid positions or placements, and for placements of different experts.
+ * @throws ArgumentError if the positions or the placement are invalid, or have different experts.
  * @example
  * ```ts
  * const after = placementFromPositions([2, 1, 0, 3], 2);
@@ -95,7 +95,7 @@ export const nearestPositions = (before: readonly number[], after: ExpertPlaceme
  * apart, because loads and messages then only move to other ranks.
  *
  * Cost: O(P² · log P + E).
- * @throws ArgumentError for placements with replicas, or of different experts or ranks.
+ * @throws ArgumentError if a placement has replicas, or the placements have different experts or ranks.
  * @example
  * ```ts
  * const [before, after] = [placementFromPositions([0, 1, 2, 3], 2), placementFromPositions([2, 3, 0, 1], 2)];

@@ -76,8 +76,7 @@ export interface SwapExpertsOptions extends PlanExpertSwapOptions {
  * Swaps the best pair of experts repeatedly, until no swap saves time or `maxSwaps` is reached.
  *
  * @returns the placement after all swaps, and the swaps in order.
- * @throws ArgumentError under the conditions of `planExpertSwap`, and for a `maxSwaps` that is not a non-negative
- * integer.
+ * @throws ArgumentError under the conditions of `planExpertSwap`, and if `maxSwaps` is not a non-negative integer.
  * @example
  * ```ts
  * const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 2, 0, 2, 1, 3, 1, 3) };

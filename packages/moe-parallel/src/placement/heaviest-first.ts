@@ -17,8 +17,8 @@ export interface HeaviestFirstOptions {
  * Cost: O(E · (log E + P)).
  *
  * @param loads load of each expert, such as tokens per step; a token counts once for each expert that it chose.
- * @throws ArgumentError for loads that are negative or not finite, for `rankLoads` of another number of ranks, and if
- *   experts are not divisible by ranks.
+ * @throws ArgumentError if a load is negative or not finite, `rankLoads` has another number of ranks, or experts are
+ * not divisible by ranks.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Checks a list of expert loads. @throws ArgumentError for an empty list, or a load that is negative or not finite. */
+/** Throws ArgumentError if a list of loads is empty, or a load is negative or not finite. */
 export const checkLoads = (planner: string, loads: readonly number[], owner: "expert" | "rank" = "expert"): void => {
   if (loads.length === 0) throw new ArgumentError(`${planner}: no loads were given; give one per ${owner}`);
   for (const [i, load] of loads.entries())
@@ -10,7 +10,7 @@ export const checkLoads = (planner: string, loads: readonly number[], owner: "ex
       );
 };
 
-/** Checks that `count` is divisible by `over`. @throws ArgumentError if not. */
+/** Throws ArgumentError unless `count` is divisible by `over`. */
 export const checkDivides = (
   planner: string,
   [count, items]: [number, string],

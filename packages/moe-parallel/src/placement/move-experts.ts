@@ -72,10 +72,10 @@ export const maxMovesPerPair = (before: readonly number[], after: readonly numbe
 };
 
 /**
- * Returns, for each entry, the number of entries in the same group with a lower order.
+ * Returns, for each entry, the number of entries in the same group with a smaller order number.
  *
  * @param groups_e group of each entry, i32.
- * @param order_e order of each entry, i32, all different.
+ * @param order_e order number of each entry, i32, all different.
  */
 const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
   const count = groups_e.shape[0]!;
@@ -103,7 +103,7 @@ const numBefore = (groups_e: Tensor, order_e: Tensor): Tensor => {
  *
  * @param tree tensors [e, …] of any dtype, stacked by position: parameters and their optimizer state.
  * @returns the tree in the order of the new positions, with the same shapes.
- * @throws ArgumentError for tensors without e rows, and for a room that is not a positive integer.
+ * @throws ArgumentError if a tensor does not have e rows, or `room` is not a positive integer.
  * @example
  * ```ts
  * const move = (weight_E: Tensor, before_E: Tensor, after_E: Tensor) => moveExperts(weight_E, { before_E, after_E });

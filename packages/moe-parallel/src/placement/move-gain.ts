@@ -15,7 +15,7 @@ export interface MoveGainOptions {
   readonly link: ExchangeLine;
 }
 
-/** Step time saved by moving experts, compared with the time of the moves. */
+/** Time saved by moving experts to new ranks, compared with the time of the moves. */
 export interface MoveGain {
   /** Whether `numSteps` steps together save more time than the moves take. */
   readonly paysOff: boolean;
@@ -28,10 +28,10 @@ export interface MoveGain {
 
 /**
  * Decides whether moves pay off: whether the time saved by n steps, n · (before − after), exceeds the time of the
- * moves. Ranks send and receive at the same time, and the busiest rank determines the time of the moves:
- * α + β · max(sent, received) · bytes, with the numbers of experts that a rank sends and receives.
+ * moves. Ranks send and receive at the same time, and the busiest rank determines the time of the moves: α + β ·
+ * max(sent, received) · bytes, with the numbers of experts that a rank sends and receives.
  *
- * @throws ArgumentError for options that are negative or not finite.
+ * @throws ArgumentError if an option is negative or not finite.
  * @example
  * ```ts
  * const link = { startupSeconds: 0.001, secondsPerByte: 1e-9 };

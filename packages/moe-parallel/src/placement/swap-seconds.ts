@@ -90,8 +90,7 @@ const addExchange = (
  *
  * @param routing routing of all ranks' tokens, in rank order, with equal numbers per rank.
  * @returns f64[E · E], in seconds.
- * @throws ArgumentError under the conditions of `exchangeSeconds`, for levels that do not exist, and for a γ that is
- *   not finite.
+ * @throws ArgumentError under the conditions of `exchangeSeconds`, if the levels do not exist, or if γ is not finite.
  *
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591, HierD-ES.
  */

@@ -31,7 +31,7 @@ const checkNumExperts = (fn: string, numExperts: number): void => {
 };
 
 /**
- * Returns an empty window of counts. @throws ArgumentError for arguments that are not positive integers.
+ * Returns an empty window of counts. Throws ArgumentError if an argument is not a positive integer.
  *
  * @example
  * ```ts
@@ -49,7 +49,7 @@ export const countWindow = (numExperts: number, maxSteps: number): CountWindow =
 /**
  * Returns empty decaying counts.
  * @param decay in [0, 1]. The mean covers about the last 1 / (1 − decay) steps; with 1, all steps.
- * @throws ArgumentError for a decay outside [0, 1], and for a number of experts that is not a positive integer.
+ * @throws ArgumentError if the decay is outside [0, 1], or the number of experts is not a positive integer.
  * @example
  * ```ts
  * const history = recordCounts(recordCounts(decayedCounts(2, 0.5), [4, 0]), [4, 0]);
@@ -110,7 +110,7 @@ const added = (a: readonly number[], b: readonly number[]): number[] => a.map((c
 /**
  * Adds the histories of two ranks for the same steps. The result equals the history of the summed counts.
  *
- * @throws ArgumentError for histories of different kinds, sizes or numbers of steps.
+ * @throws ArgumentError if the histories have different kinds, sizes or numbers of steps.
  */
 export const addCounts = (a: CountHistory, b: CountHistory): CountHistory => {
   if (outlineOf(a) === outlineOf(b)) {

@@ -16,7 +16,7 @@ export interface RoutingRecord {
 }
 
 /**
- * Returns an empty record. @throws ArgumentError for a number of steps that is not a positive integer.
+ * Returns an empty record. Throws ArgumentError if the number of steps is not a positive integer.
  *
  * @example
  * ```ts
@@ -33,7 +33,7 @@ export const routingRecord = (maxSteps: number): RoutingRecord => {
  * Records a further step, and drops the oldest step if the record is full. The record refers to the choices without
  * copying them.
  *
- * @throws ArgumentError for a step that is not after the last step, and under the conditions of `checkRouting`.
+ * @throws ArgumentError if the step is not after the last step, and under the conditions of `checkRouting`.
  * @example
  * ```ts
  * const routing = { numExperts: 2, numChoices: 1, choices: Int32Array.of(0, 0, 1) };
@@ -77,8 +77,8 @@ export const routingRecordToJson = ({ maxSteps, steps }: RoutingRecord): Routing
 });
 
 /**
- * Parses a record. @throws ArgumentError for too many steps, and under the conditions of `routingRecord` and
- * `recordRouting`.
+ * Parses a record. Throws ArgumentError if the record has too many steps, and under the conditions of `routingRecord`
+ * and `recordRouting`.
  * @example
  * ```ts
  * const record = routingRecordFromJson(routingRecordToJson(routingRecord(100)));
@@ -98,7 +98,10 @@ export const routingRecordFromJson = ({ maxSteps, steps }: RoutingRecordJson): R
   );
 };
 
-/** Checks that choices are integers, because Int32Array would silently truncate fractions. */
+/**
+ * Converts choices to an Int32Array. Throws ArgumentError if a choice is not an integer, because Int32Array would
+ * silently truncate fractions.
+ */
 const wholeNumbers = (step: number, choices: readonly number[]): Int32Array => {
   const wrong = choices.find((choice) => !Number.isInteger(choice));
   if (wrong !== undefined)

@@ -61,7 +61,8 @@ export const expertCounts = ({ numExperts, choices }: Routing): number[] => {
 /**
  * Concatenates the routings of ranks, in rank order: tokens of rank 0 first.
  *
- * @throws ArgumentError for an empty list, and for routings with different numbers of experts or of choices per token.
+ * @throws ArgumentError if the list is empty, or the routings have different numbers of experts or of choices per
+ * token.
  */
 export const joinRoutings = (routings: readonly Routing[]): Routing => {
   const [first] = routings;

@@ -37,7 +37,7 @@ export interface ExpertShards extends ShardAxes {
   dispatcherFor(given: TokenDispatcher | undefined): TokenDispatcher;
 }
 
-/** Checks shard axes. @throws ArgumentError for two equal axes. */
+/** Throws ArgumentError if the two axes of a sharding are equal. */
 export const checkShardAxes = (fn: string, { axis, productAxis }: ShardAxes): void => {
   if (axis === productAxis)
     throw new ArgumentError(
@@ -46,7 +46,7 @@ export const checkShardAxes = (fn: string, { axis, productAxis }: ShardAxes): vo
 };
 
 /**
- * Returns N, the number of shards. @throws ArgumentError if the sizes of the two axes do not match the size of the
+ * Returns N, the number of shards. Throws ArgumentError if the sizes of the two axes do not match the size of the
  * product axis.
  */
 export const numShardsOf = ({ axis, productAxis }: ShardAxes, expertAxis: string): number => {

@@ -106,7 +106,7 @@ export interface SplitAfterGateOptions extends ShardAxes {
  *
  * Cost: `4·E·s·N·D` bytes sent per rank in each direction, minus bytes that stay on the rank, and `4·(N − 1)·E·s·D`
  * bytes for the all-gather, which overlaps with the exchange except for one piece.
- * @throws ArgumentError for equal axes, and for a number of pieces that is not a positive integer.
+ * @throws ArgumentError if the axes are equal, or the number of pieces is not a positive integer.
  * @example
  * ```ts
  * const shards = splitAfterGate({ axis: "tensor", productAxis: "expert-shards" });

@@ -104,7 +104,7 @@ export interface SplitBeforeGateOptions extends ShardAxes {
  *
  * Cost: the cost of the dispatcher along the product axis for T / N tokens, K·N choices and E·N experts; with `tokens`
  * "same", also an all-gather of T tokens.
- * @throws ArgumentError for equal axes, and for other values of `tokens`.
+ * @throws ArgumentError if the axes are equal, or `tokens` has another value.
  * @example
  * ```ts
  * const shards = splitBeforeGate({ axis: "tensor", productAxis: "expert-shards" });

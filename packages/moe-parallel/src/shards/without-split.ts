@@ -77,7 +77,7 @@ const gatheringDispatcher = <Metadata>(
  *
  * Cost: an all-gather of N·T tokens over the shards' axis; the cost of the dispatcher along the experts' axis for N·T
  * tokens; an all-reduce of the experts' rows over the shards' axis; N times the experts' flops.
- * @throws ArgumentError for equal axes.
+ * @throws ArgumentError if the axes are equal.
  * @example
  * ```ts
  * const shards = withoutSplit({ axis: "tensor", productAxis: "expert-shards" });

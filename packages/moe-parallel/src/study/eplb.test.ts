@@ -4,7 +4,7 @@ import { placeByEplb } from "./eplb.ts";
 import { checkExpertPlacement } from "../placement/expert-placement.ts";
 import { ranksOfExperts, slotsOfExperts } from "../placement/placement-lookups.ts";
 
-/** Loads for groups over hosts, with slots for replicas. */
+/** Generates test cases: expert loads, with groups, hosts, ranks, and slots for replicas. */
 const cases = fc
   .record({
     numHosts: fc.integer({ min: 1, max: 3 }),
@@ -22,7 +22,7 @@ const cases = fc
     return fc.tuple(loads, fc.constant(options));
   });
 
-/** Minimum of the maximum load per replica, by exhaustive search over numbers of replicas. */
+/** Returns the smallest possible maximum load per replica, by exhaustive search over numbers of replicas. */
 const minLargest = (loads: readonly number[], numSlots: number): number => {
   const [first, ...others] = loads;
   if (others.length === 0) return first! / numSlots;

@@ -50,8 +50,8 @@ export interface EplbPlacementOptions {
  * Cost: O(slots · (experts + ranks)).
  *
  * @param loads load of each expert, such as tokens per step: finite, not negative.
- * @throws ArgumentError for invalid loads, for fewer slots than experts, and if slots are not divisible by ranks, ranks
- *   by hosts, or experts by groups.
+ * @throws ArgumentError if a load is invalid, there are fewer slots than experts, or slots are not divisible by ranks,
+ * ranks by hosts, or experts by groups.
  * @example
  * ```ts
  * // The spare slots hold replicas of the heaviest experts.

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { planShadowing, fasterMoeDefaults } from "./shadowing.ts";
 
-/** A token takes 3 · 1 + 4 · 1 = 7 s, an expert 14 s to send. */
+/** Costs for which a token takes 3 · 1 + 4 · 1 = 7 s, and sending an expert takes 14 s. */
 const simple = { modelWidth: 1, hiddenWidth: 7, bytesPerNumber: 1, bytesPerSecond: 1, flopsPerSecond: 28 };
 const counts = fc.array(fc.oneof(fc.nat(5), fc.nat(10000)), { minLength: 1, maxLength: 8 });
 

@@ -50,7 +50,7 @@ export interface Shadowing {
  * longer decreases. As in FasterMoE, this is the first local minimum, not the global minimum.
  *
  * @param counts number of tokens of all ranks that chose each expert: finite, not negative.
- * @throws ArgumentError for invalid counts, or a value of `costs` that is not positive.
+ * @throws ArgumentError if a count is invalid, or a value of `costs` is not positive.
  *
  * @example
  * ```ts

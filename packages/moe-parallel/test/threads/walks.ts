@@ -34,7 +34,7 @@ import { type Levels, levelsOf } from "../world.ts";
 // Work of the ranks on threads, and of the reference afterwards. Both look up walks in the table, because functions
 // cannot be posted.
 
-/** Start data of a rank's thread. */
+/** Start parameters of a rank's thread. */
 export interface RankData {
   /** Index of the world. */
   readonly number: number;
@@ -42,7 +42,7 @@ export interface RankData {
   readonly module: WebAssembly.Module;
 }
 
-/** An array in posted form. */
+/** An array in the format in which it is posted to another thread. */
 export interface PostedArray {
   readonly dtype: DType;
   readonly shape: Shape;
@@ -52,11 +52,11 @@ export interface PostedArray {
 export interface PostedStep {
   /** Results in flattening order. */
   readonly results: readonly PostedArray[];
-  /** Bytes of one forward pass, counted by the communicator. */
+  /** Number of bytes sent in one forward pass, counted by the communicator. */
   readonly bytesSent: number;
 }
 
-/** Results of a rank for all walks and moves. */
+/** Results of a rank for all test steps and all moves of experts. */
 export interface PostedRun {
   readonly steps: readonly PostedStep[];
   readonly moves: readonly PostedStep[];
@@ -79,13 +79,16 @@ const sixSlots: CapacityRule = () => ({ slots: denseSlots, overflow: "drop", dro
 
 const mlp = { width, hidden: 8, deviation: 0.5, outputDeviation: 0.5 };
 
-/** Dispatcher of a walk. */
+/** Dispatch strategy of a test step. */
 export type Way = "dense" | "ragged" | "hierarchical" | "duplicate-free" | "shards";
 
 export interface LayerUse {
-  /** Whether loads cover all ranks, which needs communication. */
+  /**
+   * Whether loads are summed over all ranks ("all"), which needs communication, or only over this rank's tokens
+   * ("own").
+   */
   readonly counts: "own" | "all";
-  /** Called with the dispatcher's metadata of a trace. */
+  /** Called with the dispatcher's metadata while the step is traced. */
   readonly seeMetadata?: (metadata: unknown) => void;
 }
 
@@ -93,14 +96,17 @@ export interface Walk {
   readonly name: string;
   readonly way: Way;
   readonly numExperts: number;
-  /** First rank with the same tokens and key. Default: each rank has its own. */
+  /**
+   * Returns the lowest rank that has the same tokens and key as a rank. Absent: each rank has different tokens and a
+   * different key.
+   */
   readonly sourceOf?: (rank: number) => number;
-  /** Bytes that one rank sends in forward, if no dispatcher's formula applies. */
+  /** Number of bytes that one rank sends in forward. Absent: the formula of the dispatcher applies. */
   readonly bytesSent?: number;
   readonly layer: (use: LayerUse) => ReturnType<typeof moeLayer<unknown, unknown, unknown>>;
 }
 
-/** Positions of experts before and after. */
+/** Positions of the experts before and after a move. */
 type Move = readonly [before: readonly number[], after: readonly number[]];
 
 export interface World {
@@ -119,7 +125,10 @@ const withObserver = (dispatcher: TokenDispatcher, see: LayerUse["seeMetadata"] 
   },
 });
 
-/** Each gate once with either dispatcher; the second dispatcher with another placement. */
+/**
+ * Test steps for every gate, with the dense and with the ragged dispatcher. The ragged dispatcher uses a permuted
+ * expert placement.
+ */
 const flatWalks: readonly Walk[] = gateRows.flatMap(({ name, gate }) =>
   [false, true].map(
     (ragged): Walk => ({
@@ -142,8 +151,8 @@ const flatWalks: readonly Walk[] = gateRows.flatMap(({ name, gate }) =>
 const levels = levelsOf([2, 2]);
 
 /**
- * Gates with one choice, several and all choices, expert choice and mixtures, each over two levels with both
- * dispatchers.
+ * Test steps over two levels with both level dispatchers, for gates with one choice, several choices and all choices,
+ * for expert choice, and for soft routing.
  */
 const levelWalks: readonly Walk[] = gateRows
   .filter(({ name }) => /^(switchGate|noisyTopKGate of all experts|sigmoidGate|expertChoiceGate|softGate)$/.test(name))
@@ -169,14 +178,14 @@ const levelWalks: readonly Walk[] = gateRows
   );
 
 /**
- * Experts are distributed over two ranks along the outer level, and each is sharded over two ranks along the inner
- * level; with each schedule and equal numbers of slots.
+ * Test steps with sharded experts: experts are distributed over two ranks along the outer level, and each expert is
+ * sharded over two ranks along the inner level. Covers each sharding schedule with equal numbers of slots.
  */
 const shardWalks: readonly Walk[] = (() => {
   const [numRanks, numShards, numExperts] = [2, 2, 4];
   const all = numRanks * numShards;
   const axes = { axis: "level-1", productAxis: "expert" };
-  /** Bytes that a rank sends in an exchange of `rows` rows among `ranks` ranks. */
+  /** Returns the number of bytes that a rank sends in an exchange of `rows` rows among `ranks` ranks. */
   const exchanged = (rows: number, ranks: number): number => (4 * width * rows * (ranks - 1)) / ranks;
   const slots = numExperts * denseSlots;
   const gathered = exchanged(numShards * numTokens, numShards);
@@ -221,8 +230,8 @@ const shardWalks: readonly Walk[] = (() => {
 })();
 
 /**
- * Positions of six experts before and after: no expert moves, all move, two change ranks, two swap positions on one
- * rank.
+ * Positions of six experts before and after a move: no expert moves, all experts move, two experts change ranks, or two
+ * experts swap positions on one rank.
  */
 const moves: readonly Move[] = [
   [
@@ -248,7 +257,9 @@ export const worlds: readonly World[] = [
   { worldSize: 4, levels, walks: [...levelWalks, ...shardWalks], moves: [] },
 ];
 
-/** Rows of a rank's experts that identify the expert: 3 f32 numbers, and one integer. */
+/**
+ * Returns rows of a rank's experts with values that identify the expert: three f32 numbers and one integer per expert.
+ */
 export const rowsOf = (
   placeOf: readonly number[],
   rank: number,
@@ -281,7 +292,7 @@ type Traced<Count extends 3 | 4> = (
     : [key: Tensor, stepKey: Tensor, x: Tensor, cotangent: Tensor]
 ) => unknown;
 
-/** Output, state, figures and all gradients. */
+/** Returns a traced step with the output, state, metrics and all gradients. */
 export const stepOf = ({ layer }: Walk): Traced<4> => {
   const own = layer({ counts: "all" });
   return (key, stepKey, x, cotangent) => {
@@ -294,7 +305,7 @@ export const stepOf = ({ layer }: Walk): Traced<4> => {
   };
 };
 
-/** Forward pass only, without counts over ranks; with the number of rows of each expert and of each hop. */
+/** Returns a traced forward pass without counts over ranks, with the number of rows of each expert and of each hop. */
 export const forwardOf = ({ layer }: Walk): Traced<3> => {
   const hops: Tensor[] = [];
   const own = layer({
@@ -310,7 +321,7 @@ export const forwardOf = ({ layer }: Walk): Traced<3> => {
   };
 };
 
-/** Arguments of one rank: keys, tokens (two of them zeros, which tie) and cotangents. */
+/** Returns the arguments of one rank: keys, tokens and cotangents. Two tokens are zero, so their scores tie. */
 export const argumentsOf = (
   { sourceOf = (own) => own }: Walk,
   ofRank: number,
