@@ -173,7 +173,7 @@ const record = <P>({
   return { graph, donate: Array.from({ length: graph.inputs.length - 2 }, (_, i) => i) };
 };
 
-/** Checks that an optimized graph computes the same values as the traced graph. @throws Error otherwise. */
+/** Throws unless an optimized graph computes the same values as the traced graph. */
 const checkOptimized = (graph: Graph, options?: OptimizeOptions): void => {
   const optimized = optimize(graph, options);
   const inputs = graph.inputs.map((id, i): ReferenceArray => {

@@ -40,7 +40,8 @@ export class NdArray extends Printable {
   /**
    * Creates an array whose elements are `data`, without a copy. For lists of numbers, use `NdArray.from`.
    *
-   * @throws ShapeError for an unknown dtype or an invalid shape; ArgumentError if `data` has the wrong type or length.
+   * @throws ShapeError if the dtype is unknown or the shape is invalid; ArgumentError if `data` has the wrong type or
+   * length.
    */
   constructor(dtype: DType, shape: Shape, data: HostData) {
     super();
@@ -111,8 +112,8 @@ export class NdArray extends Printable {
    * can represent.
    *
    * @param givenShape Shape of the array. Default: the shape of the lists.
-   * @throws ArgumentError for lists of different length, for elements that are not numbers, and if the number of values
-   * does not match the shape.
+   * @throws ArgumentError if lists have different lengths, an element is not a number, or the number of values does not
+   * match the shape.
    * @example NdArray.from([[1, 2], [3, 4]]); // f32[2, 2]
    */
   static from(numbers: ArrayLike<number> | NestedNumbers, givenShape?: Shape, dtype: DType = "f32"): NdArray {

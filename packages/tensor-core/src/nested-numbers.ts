@@ -28,8 +28,8 @@ const refuseElement = (op: string, value: unknown, index: readonly number[]): ne
  * Returns the numbers of nested lists in row-major order, and the shape of the lists. A flat list is not copied.
  *
  * @param op Name of the calling function, for messages.
- * @throws ArgumentError for lists of different length or depth, and for elements that are not numbers. Cost: one check
- * per value, and one copy if lists are nested.
+ * @throws ArgumentError if lists have different lengths or depths, or an element is not a number. Cost: one check per
+ * value, and one copy if lists are nested.
  */
 export const readNested = (
   op: string,

@@ -52,7 +52,7 @@ export interface NumberRange {
   readonly usual: number;
 }
 
-/** Checks a numeric option. @throws ArgumentError unless the value is a finite number in the range. */
+/** Throws ArgumentError unless the value of a numeric option is a finite number in the range. */
 export const checkNumber = (fn: string, name: string, value: number, { from, below, usual }: NumberRange): void => {
   if (typeof value === "number" && Number.isFinite(value) && value >= from && (below === undefined || value < below))
     return;

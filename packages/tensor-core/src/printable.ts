@@ -40,7 +40,10 @@ export abstract class Printable implements TensorSpec {
     });
   }
 
-  /** Converts to a primitive: `${x}` returns `toString()`. @throws ArgumentError in arithmetic and comparisons. */
+  /**
+   * Converts the value to a primitive: `${x}` returns `toString()`. Throws ArgumentError if the conversion is for
+   * arithmetic or a comparison.
+   */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === "string") return this.toString();
     throw new ArgumentError(

@@ -105,7 +105,8 @@ const storedDTypes = namesOf(Object.keys(nameOfDType) as StoredDType[]);
  * aligned to its element size), then by name in code-unit order. Metadata keys are sorted. The header is padded with
  * spaces to a multiple of 8 bytes.
  *
- * @throws ArgumentError for the reserved name `__metadata__`, an unsupported shape, or a header above 100 MB.
+ * @throws ArgumentError if a name is the reserved name `__metadata__`, a shape is not supported, or the header exceeds
+ * 100 MB.
  */
 export const layoutSafetensors = <Spec extends StoredSpec>(
   specs: ReadonlyMap<string, Spec>,

@@ -65,7 +65,7 @@ export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
  */
 export const formatSpec = (spec: TensorSpec): string => `${spec.dtype}${formatShape(spec.shape)}`;
 
-/** Checks a shape. @throws ShapeError unless all sizes are non-negative integers. */
+/** Throws ShapeError unless all sizes of a shape are non-negative integers. */
 export const requireShape = (op: string, shape: Shape): void => {
   if (!Array.isArray(shape))
     throw new ShapeError(op, `got ${excerpt(shape)} instead of a shape; write a list of sizes, such as [2, 3]`);
@@ -77,7 +77,7 @@ export const requireShape = (op: string, shape: Shape): void => {
       );
 };
 
-/** Checks a dtype. @throws ShapeError for an unknown dtype. */
+/** Throws ShapeError if a dtype is unknown. */
 export const requireDType = (op: string, dtype: DType): void => {
   if (!dtypes.includes(dtype))
     throw new ShapeError(op, `there is no dtype ${excerpt(dtype)}; use one of ${dtypes.join(", ")}`);
@@ -141,8 +141,8 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
 };
 
 /**
- * Checks that `dtype` can represent a number. @throws ShapeError for an integer dtype that cannot, because the
- * conversion would silently change the number. Floats are rounded.
+ * Throws ShapeError if an integer dtype cannot represent a number, because the conversion would silently change the
+ * number. Floats are rounded.
  */
 export const requireNumberOf = (op: string, value: number, dtype: DType): void => {
   const range = integerRange[dtype];

@@ -20,7 +20,7 @@ const reductions = ["sum"];
 /** Files that may contain operator names: the files of operators, and the functions that emit operators. */
 const naming = /^tensor-core\/src\/(ops|functions)\//;
 
-/** Allowed words by file; the comment of each entry is the reason. */
+/** Words that look like operator names but are allowed, by file. The comment of each entry states the reason. */
 const otherWords: { readonly [file: string]: readonly string[] } = {
   // Communicator requests have the names of their collectives.
   "tensor-core/src/communicator.ts": [...requestKinds, ...reductions],

@@ -267,7 +267,7 @@ export const buildGraph = (recipe: GraphRecipe): Graph =>
     { mesh: { data: worldSize } },
   ).graph;
 
-/** Creates small inputs that differ between ranks; multiples of 1/4, so that sums are exact. */
+/** Creates small inputs that differ between ranks. Values are multiples of 1/4, so that sums are exact. */
 export const inputsFor = (graph: Graph): ReferenceArray[][] =>
   Array.from({ length: worldSize }, (_, rank) =>
     graph.inputs.map((id, index) => {

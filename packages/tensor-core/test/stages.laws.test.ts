@@ -30,7 +30,9 @@ import {
 import { interpretRanks, interpretWorld, type ReferenceArray, validateGraph } from "../src/backend.ts";
 import { type Loss, run, throughStages, whole } from "./cut-steps.ts";
 
-/** Random choices for one part of a step. A part has one or two outgoing values; a step is a sequence of parts. */
+/**
+ * Random choices for one part of a training step. A part has one or two outgoing values; a step is a sequence of parts.
+ */
 interface Part {
   readonly steps: readonly { readonly op: number; readonly a: number; readonly b: number; readonly k: number }[];
   readonly width: number;
@@ -40,7 +42,7 @@ interface Part {
 
 interface Recipe {
   readonly parts: readonly Part[];
-  /** Whether the step is cut after each part, except the last. */
+  /** For each part except the last, whether the step is cut after this part. */
   readonly cutBehind: readonly boolean[];
   readonly mixed: boolean;
 }

@@ -27,7 +27,7 @@ export interface CustomGradientContext<Args, Result> {
   readonly cotangents: Result;
 }
 
-/** Flattened tree. Builds trees of the same structure in which the tensors are replaced. */
+/** Flattened tree of values. Builds trees of the same structure with other tensors. */
 class TensorsOf<T> {
   readonly tensors: readonly Tensor[];
   private readonly leaves: readonly unknown[];
@@ -88,7 +88,7 @@ const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tenso
  * @param fn Traced function that takes and returns trees of tensors. Arguments that are not tensors are passed to `fn`
  * unchanged.
  * @param rule Traced gradient rule. Returns a list with one gradient per argument: a tree of the same structure, dtypes
- * and shapes, or `undefined` if no gradient flows. Computations that both `fn` and `rule` contain are computed once.
+ * and shapes, or `undefined` if no gradient flows. A computation that is part of both `fn` and `rule` runs only once.
  * @returns A function like `fn`. Second derivatives differentiate the operators in `rule`.
  * @throws ArgumentError or ShapeError, when the gradient is traced, if `rule` returns a wrong tree or shape, and if
  * `fn` reads a differentiated tensor that is not one of its arguments.

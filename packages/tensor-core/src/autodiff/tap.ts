@@ -32,7 +32,7 @@ export interface TapOptions {
  *
  * @param name Name of the value, unique among the taps of the function.
  * @returns A tensor equal to `x`, which the following computation must use instead of `x`.
- * @throws ArgumentError for a name that is already used.
+ * @throws ArgumentError if the name is already used.
  * @example
  * ```ts
  * const loss = (x: Tensor) => sum(square(tap("hidden", multiply(x, 2))));

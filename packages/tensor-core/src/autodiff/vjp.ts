@@ -51,8 +51,8 @@ const freshPrimals = <P>(primals: P): P => {
  * Evaluates `fn(primals)` and returns its vector-Jacobian product.
  *
  * @returns `value`, and `pullback`, which maps a cotangent tree to a gradient tree with the structure of `primals`,
- * inside the same trace. The cotangents must have the tree structure, dtypes and shapes of `value`; otherwise
- * `pullback` throws ShapeError or ArgumentError.
+ * inside the same trace. `pullback` throws ShapeError or ArgumentError if the cotangents do not have the tree
+ * structure, dtypes and shapes of `value`.
  * @example
  * ```ts
  * const pull = (x: Tensor) => {
@@ -85,7 +85,7 @@ const requireFunction = (caller: string, fn: unknown): void => {
     );
 };
 
-/** Checks that a loss is a floating-point scalar. @param caller Name of the calling function, for the message. */
+/** Throws unless a loss is a floating-point scalar. @param caller Name of the calling function, for the message. */
 export const scalarLoss = (caller: string, loss: Tensor): Tensor => {
   if (!(loss instanceof Tensor))
     throw new ArgumentError(

@@ -12,9 +12,9 @@ export interface Signature {
 }
 
 /**
- * Loan of arguments to one run. The loan ends in one of three ways: success (`settle`), failure before any write
- * (`giveBack`), or later failure (`lose`). Only this run may use donated arguments; several runs may read other
- * arguments.
+ * Loan of the argument arrays to one run of an executable. The loan ends in one of three ways: success (`settle`),
+ * failure before any write (`giveBack`), or later failure (`lose`). Only this run may use donated arguments; several
+ * runs may read other arguments.
  */
 export class ArgumentLoan<Memory> {
   /** Memory block of each argument. */

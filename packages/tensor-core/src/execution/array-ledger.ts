@@ -85,8 +85,8 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   }
 
   /**
-   * Memory of the array. @throws ArrayStateError if the array was freed, donated or lost, and while a run may write
-   * into it.
+   * Memory of the array. Throws ArrayStateError if the array was freed, donated or lost, or while a run may write into
+   * the array.
    */
   get memory(): Memory {
     const { state } = this;
@@ -110,7 +110,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
     return memory;
   }
 
-  /** Ends a loan to a run that has not written into the array. */
+  /** Ends a loan to a run that has not written into the array, so that the caller owns the array again. */
   takeBack(): void {
     if (this.isDonated) this.isDonated = false;
     else this.readers--;
@@ -219,7 +219,7 @@ export class ArrayLedger<Memory> {
     if (isEnough?.() !== true) Object.assign(this.floor, this.live);
   }
 
-  /** Checks that an array belongs to this backend. @throws ArrayStateError otherwise. */
+  /** Returns an array of this backend. Throws ArrayStateError if the array belongs to another backend. */
   own(array: DeviceArray): OwnedArray<Memory> {
     if (array instanceof OwnedArray && array.ledger === (this as unknown)) return array as OwnedArray<Memory>;
     throw foreignArray(array);
@@ -277,7 +277,7 @@ export class ArrayLedger<Memory> {
     this.idle.push(holding);
   }
 
-  /** Releases a memory block, unless it is already released. Returns whether this call released it. */
+  /** Releases a memory block, unless it is already released. Returns whether this call released the block. */
   private end(lease: Lease<Memory>): boolean {
     const { memory, bytes } = lease;
     if (memory === undefined) return false;

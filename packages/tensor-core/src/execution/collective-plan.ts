@@ -28,7 +28,7 @@ export interface CollectivePlan {
 }
 
 /**
- * Creates the request of a collective node. @throws InvariantError for a malformed node.
+ * Creates the request of a collective node. Throws InvariantError if the node is malformed.
  *
  * @example
  * ```ts

@@ -6,7 +6,7 @@ export class ExclusiveRun {
   private running = false;
   private give: (() => void) | undefined;
 
-  /** Runs `work` exclusively. @throws ArrayStateError while another run is in progress, and after `release`. */
+  /** Runs `work` exclusively. Throws ArrayStateError during another run, and after `release`. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
     if (this.running)

@@ -14,7 +14,7 @@ const pressureBytes = 64 * 2 ** 20;
  */
 const maxRounds = 1024;
 
-/** Whether an allocation error means that the memory is full. */
+/** Whether an allocation failed because the memory is full. */
 const isMemoryRefusal = (error: unknown): boolean => error instanceof SkeinError && error.code === "out-of-memory";
 
 /**

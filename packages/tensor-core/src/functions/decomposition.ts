@@ -176,7 +176,9 @@ export const qr = (a: Tensor): QrFactors => {
   return { q, r };
 };
 
-/** Returns the row index and the column index of each entry of a square matrix. */
+/**
+ * Returns the row index and the column index of each entry of a square matrix, as i32 tensors of the matrix's shape.
+ */
 const positions = (a: Tensor): { rows: Tensor; columns: Tensor } => {
   const shape = a.shape.slice(-2);
   return { rows: iota(shape, "i32", { dim: 0 }), columns: iota(shape, "i32", { dim: 1 }) };

@@ -113,7 +113,7 @@ const sizesOf = (
 /**
  * Parses an expression such as `"bij,bjk->bik"` for the given operands.
  *
- * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match the expression.
+ * @throws ArgumentError if the expression is invalid; ShapeError if the operands do not match the expression.
  */
 export const parseEinsum = (expression: string, operands: readonly TensorSpec[]): EinsumExpression => {
   const [left, right, ...more] = expression.replaceAll(" ", "").split("->");

@@ -147,9 +147,9 @@ const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>
  * occur exactly once, in alphabetical order.
  *
  * @param operands f32 tensors, one per operand in the expression.
- * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match the expression.
- * Cost: operands are multiplied in pairs, in each step the pair with the fewest multiplications. A pair that sums over
- * a shared dimension is a matrix product; operands whose dimensions are stored in another order are transposed first.
+ * @throws ArgumentError if the expression is invalid; ShapeError if the operands do not match the expression. Cost:
+ * operands are multiplied in pairs, in each step the pair with the fewest multiplications. A pair that sums over a
+ * shared dimension is a matrix product; operands whose dimensions are stored in another order are transposed first.
  * @example
  * ```ts
  * const x = NdArray.from([1, 2, 3, 4], [2, 2]);

@@ -58,8 +58,8 @@ const literalBound = 4096;
  * Creates a tensor whose values are embedded in the graph, from a number, nested lists (`constant([[1, 2], [3, 4]])`),
  * or a flat list or typed array with a shape.
  *
- * @throws ArgumentError for lists of different length, and for more than 4096 values; pass larger tensors as arguments
- * of the traced function.
+ * @throws ArgumentError if lists have different lengths, or there are more than 4096 values; pass larger tensors as
+ * arguments of the traced function.
  * @example
  * ```ts
  * const result = await evaluate(() => constant([[1, 2], [3, 4]]), referenceBackend())();

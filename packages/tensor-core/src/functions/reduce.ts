@@ -110,7 +110,7 @@ const requireReal = (x: Tensor, op: string): Tensor => {
 /**
  * Computes the arithmetic mean over `dims`, f32; NaN if there are no entries.
  *
- * @throws ShapeError for other dtypes: cast integers first.
+ * @throws ShapeError if the dtype is not f32; cast integers first.
  * @example
  * ```ts
  * const apply = (x: Tensor) => mean(x, { dims: 1 });
@@ -131,7 +131,7 @@ export interface VarianceOptions extends ReduceOptions {
 /**
  * Computes the variance over `dims`, f32: `Σ (x - mean)² / (n - correction)`.
  *
- * @throws ShapeError for other dtypes: cast integers first.
+ * @throws ShapeError if the dtype is not f32; cast integers first.
  * @example
  * ```ts
  * const apply = (x: Tensor) => variance(x, { dims: 1 });

@@ -38,7 +38,7 @@ const partSize = (name: string, { shape }: Tensor, { axis, dim }: Shard): number
 /**
  * Returns this rank's shard of a replicated tensor. The gradient has zeros outside the shard.
  *
- * @throws ArgumentError for a dimension that does not exist, or that is not divisible by the number of ranks.
+ * @throws ArgumentError if the dimension does not exist, or is not divisible by the number of ranks.
  */
 export const ownShard = (x: Tensor, shard: Shard): Tensor => {
   if (checkShard("ownShard", x, shard) === 1) return x;
@@ -63,7 +63,7 @@ const splitByRank = (x: Tensor, dim: number, numRanks: number): Tensor => {
  * Gathers the full tensor from the shards of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent
  * per rank.
  *
- * @throws ArgumentError for a dimension that does not exist.
+ * @throws ArgumentError if the dimension does not exist.
  */
 export const gatherShards = (x: Tensor, shard: Shard): Tensor => {
   const numRanks = checkShard("gatherShards", x, shard);
@@ -83,7 +83,7 @@ export const gatherShards = (x: Tensor, shard: Shard): Tensor => {
  * Returns this rank's shard of the sum of `x` over all ranks. Adjoint of `gatherShards`. Cost: (P−1)/P of the bytes of
  * `x` sent per rank.
  *
- * @throws ArgumentError for a dimension that does not exist, or that is not divisible by the number of ranks.
+ * @throws ArgumentError if the dimension does not exist, or is not divisible by the number of ranks.
  */
 export const sumToShards = (x: Tensor, shard: Shard): Tensor => {
   const numRanks = checkShard("sumToShards", x, shard);

@@ -12,7 +12,7 @@ export type Mesh = { readonly [axis: string]: number };
 /** Coordinates of one rank along mesh axes. */
 export type MeshCoordinates = { readonly [axis: string]: number };
 
-/** Custom derivative of a list of values. Replaces the derivatives of the nodes that computed the values. */
+/** Gradient rule for a list of values. Replaces the derivatives of the nodes that computed the values. */
 export interface GradientRule {
   /** Returns the gradient of each operand of the node; `undefined` if no gradient flows to the operand. */
   readonly rule: (context: VjpContext<Params>) => (Tensor | undefined)[];
@@ -315,7 +315,7 @@ export const meshCoordinate = (axis: string): number => {
   return position;
 };
 
-/** Checks mesh coordinates. @throws ArgumentError for a coordinate outside the mesh. */
+/** Throws ArgumentError if a mesh coordinate is outside the mesh. */
 export const requireCoordinates = (caller: string, mesh: Mesh, place: MeshCoordinates): void => {
   for (const [axis, position] of Object.entries(place)) {
     const size = mesh[axis] ?? 1;

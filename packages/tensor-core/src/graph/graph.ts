@@ -35,7 +35,10 @@ export const phases = ["forward", "backward", "communication", "update"] as cons
  */
 export type Phase = (typeof phases)[number];
 
-/** Origin of a node. Passes that replace a node copy the origin to the new nodes. */
+/**
+ * Origin of a node: model part, phase and checkpoint regions in which the node was emitted. Passes that replace a node
+ * copy the origin to the new nodes.
+ */
 export interface Origin {
   /** Path of the model part that emitted the node. */
   readonly scope: string;

@@ -39,13 +39,13 @@ export type Role = "argument" | "position" | "start" | "done" | "barrier";
 
 /** Reduction over trailing dimensions. The reduction can be fused into the kernel that computes its operand. */
 export interface Fold<P extends Params = Params> {
-  /** Required dtype of the operand. */
+  /** Dtype that the operand of the reduction must have. */
   readonly dtype: DType;
   /** Returns d if dimensions d and later are reduced; `undefined` if other dimensions are reduced. */
   readonly from: (params: P, numDims: number) => number | undefined;
 }
 
-/** Properties of a ragged collective, which sends only the first rows of each chunk. */
+/** Properties of a ragged collective, a collective that sends only the first rows of each chunk. */
 export interface RaggedFact {
   /** Kind of the corresponding communicator request. */
   readonly kind: CollectiveKind;
@@ -101,7 +101,7 @@ export interface OperatorFacts<P extends Params = Params> {
    * one after the other.
    */
   readonly lastRead?: (params: P, input: number) => number;
-  /** Whether the result has the elements of the operand in the same order. */
+  /** Whether the result has the same elements as the operand, in the same row-major order. */
   readonly keepsOrder?: boolean;
   /** Whether result i has the elements of operand i, possibly in another order, shape or dtype. */
   readonly rearranges?: boolean;

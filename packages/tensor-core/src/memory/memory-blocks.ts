@@ -44,7 +44,7 @@ export interface Block {
   /** Index of the graph input that owns the memory. Absent: not the memory of an input. */
   readonly input?: number;
   readonly values: StoredValue[];
-  /** Id of the first node that writes the block. `end`: id of the last node that uses the block. */
+  /** Id of the first node that writes the block. The field `end` is the id of the last node that uses the block. */
   begin: number;
   end: number;
   /** Index of the graph output that is stored in the block. Absent: not an output. */

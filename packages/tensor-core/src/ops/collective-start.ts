@@ -11,7 +11,8 @@ export type CollectiveStartParams = Params & {
   /** Index of the collective among all collectives of the trace. */
   readonly position: number;
   /**
-   * Whether the collective was split in place, so that the next collective starts only after this collective is done.
+   * Whether the collective was split at its position in the trace, so that the next collective starts only after this
+   * collective is done.
    */
   readonly standing?: true;
 };

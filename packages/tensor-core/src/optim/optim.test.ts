@@ -28,8 +28,8 @@ interface Row {
   readonly optimizer: GradientTransformation<unknown>;
   readonly plain: () => PlainRule;
   /**
-   * Sufficient number of steps to minimize the parabola, and (`valleySteps`, with optimizer `valley`) the Rosenbrock
-   * function.
+   * Number of steps that is enough to minimize the parabola. The field `valleySteps` is the number of steps that is
+   * enough for the Rosenbrock function, with optimizer `valley`.
    */
   readonly parabolaSteps: number;
   readonly valley: GradientTransformation<unknown>;

@@ -36,7 +36,7 @@ const requireParts = (label: unknown, parts: unknown): void => {
  * parameters. `label` selects the group. Each transformation receives only the parameters of its group, as a flat
  * record by path. The state is a record of the states of all transformations.
  *
- * @throws ArgumentError for a label without a transformation.
+ * @throws ArgumentError if a label has no transformation.
  * @example
  * ```ts
  * const optimizer = partition((_, param) => (param.rank < 2 ? "vectors" : "matrices"), {

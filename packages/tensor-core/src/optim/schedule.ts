@@ -23,9 +23,7 @@ import { checkNumber, checkOptions } from "../options.ts";
  */
 export type Schedule = number | ((step: Tensor) => Tensor);
 
-/**
- * Checks a schedule. @throws ArgumentError unless the schedule is a function, or a finite number of at least `from`.
- */
+/** Throws ArgumentError unless a schedule is a function, or a finite number of at least `from`. */
 export const checkSchedule = (fn: string, name: string, schedule: Schedule, from: number): void => {
   if (typeof schedule === "number") checkNumber(fn, name, schedule, { from, usual: 0.001 });
   else if (typeof schedule !== "function")

@@ -211,7 +211,7 @@ const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[
 
 /**
  * Sets the depth of each collective: the maximum number of earlier collectives on a dependency path that ends at the
- * collective. @throws CollectiveOrderError if dependencies form a cycle; the message contains the cycle.
+ * collective. Throws CollectiveOrderError if dependencies form a cycle; the message contains the cycle.
  */
 const computeDepths = (all: readonly MatchedCollective[]): void => {
   const waiting = new Map(all.map((matched) => [matched, matched.after.size]));
@@ -241,7 +241,7 @@ const computeDepths = (all: readonly MatchedCollective[]): void => {
 };
 
 /**
- * Returns all collectives of a world in canonical order. @throws CollectiveOrderError in the same cases as
+ * Returns all collectives of a world in canonical order. Throws CollectiveOrderError in the same cases as
  * `canonicalOrder`.
  */
 export const matchedInOrder = (ranks: readonly RankCollectives[]): MatchedCollective[] => {

@@ -39,8 +39,8 @@ const communicates = (graph: Graph): boolean =>
  * Nodes of users' operators without composition are kept; the backend rejects them. Returns the same graph object if
  * the graph has no users' operators and `runs` returns true for all nodes with a composition.
  *
- * @throws OperatorError for an undefined operator, for a composition whose results contradict the shape rule, and for a
- * composition with collectives if `runs` returns true.
+ * @throws OperatorError if an operator is undefined, the results of a composition contradict the shape rule, or `runs`
+ * returns true for a composition with collectives.
  */
 export const expandCompositions = (graph: Graph, runs: (operator: Operator, node: KernelNode) => boolean): Graph => {
   const isChanged = graph.nodes.map((node) => {

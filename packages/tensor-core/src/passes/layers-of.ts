@@ -13,8 +13,8 @@ export interface LayerUse {
   /** Input of the layer: activations, images, or the row indices of an embedding. */
   readonly input: ValueRef;
   /**
-   * Weight operand of the node: the leaf, possibly cast, transposed or reshaped. `operand`: operand index of the
-   * weight.
+   * Value that the node reads as its weight: the leaf itself, or the leaf after casts, transposes or reshapes. The
+   * field `operand` is the operand index of this value.
    */
   readonly weight: ValueRef;
   readonly operand: number;

@@ -40,8 +40,8 @@ export const appendCast = (
 };
 
 /**
- * Copies a node, casts its operands with the indices `positions` to `dtype`, and casts its results back to their
- * original dtypes.
+ * Copies a node, casts the operands at indices `positions` to `dtype`, and casts the results back to their original
+ * dtypes.
  */
 export const copyCast = (
   builder: GraphBuilder,

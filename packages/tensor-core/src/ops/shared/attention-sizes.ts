@@ -34,7 +34,7 @@ export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes =>
   };
 };
 
-/** Checks the operands of attention. @throws ShapeError unless q, k, v, and the limits if given, match. */
+/** Throws ShapeError unless the shapes and dtypes of q, k, v and the optional limits match. */
 export const needAttention = (q: TensorSpec, k: TensorSpec, v: TensorSpec, limits: TensorSpec | undefined): void => {
   const [a, b] = [q.shape, k.shape];
   const specs = [q, k, v];

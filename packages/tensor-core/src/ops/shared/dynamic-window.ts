@@ -4,10 +4,7 @@ import { formatShape, formatSpec, rowMajorStrides, type Shape, type TensorSpec }
 
 // Windows of fixed size whose start indices are known only at run time.
 
-/**
- * Checks the operands of a dynamic slice. @throws ShapeError unless `starts` is i32 [rank of x], and a slice of size
- * `sizes` fits into `x`.
- */
+/** Throws ShapeError unless `starts` is i32 [rank of x], and a slice of size `sizes` fits into `x`. */
 export const needWindow = (op: string, x: TensorSpec, starts: TensorSpec, sizes: Shape): void => {
   const rank = x.shape.length;
   if (starts.dtype !== "i32" || starts.shape.length !== 1 || starts.shape[0] !== rank)

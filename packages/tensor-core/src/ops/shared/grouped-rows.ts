@@ -20,10 +20,7 @@ export const groupRanges = (counts: ArrayLike<number>, rows: number): GroupRange
   });
 };
 
-/**
- * Checks the operands of a grouped matrix product. @throws ShapeError unless `x` is an f32 matrix and `counts` is i32
- * [groups].
- */
+/** Throws ShapeError unless `x` is an f32 matrix and `counts` is i32 [groups]. */
 export const needGroups = (op: string, x: TensorSpec, counts: TensorSpec, groups: number): void => {
   if (x.dtype !== "f32" || x.shape.length !== 2)
     throw new ShapeError(op, `got ${formatSpec(x)}, expected f32 [rows, width]; cast or reshape it`);

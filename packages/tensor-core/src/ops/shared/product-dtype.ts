@@ -11,8 +11,8 @@ import { formatSpec, type TensorSpec } from "../../shape.ts";
 export type ProductParams = { readonly resultDtype?: "f32" | HalfDType };
 
 /**
- * Returns the result dtype of a matrix product or convolution. @throws ShapeError unless operands are all f32, all f16
- * or all bf16.
+ * Returns the result dtype of a matrix product or convolution. Throws ShapeError unless the operands are all f32, all
+ * f16 or all bf16.
  */
 export const productDtype = (op: string, operands: readonly TensorSpec[], { resultDtype }: ProductParams): DType => {
   const [first] = operands;

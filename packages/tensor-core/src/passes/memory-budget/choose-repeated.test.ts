@@ -6,7 +6,10 @@ import { type RepeatedStep, type StepShape, StepWalk } from "./step-walk.ts";
 const repeatedStep = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep =>
   new StepWalk(step).run(Uint8Array.from(step.nodes, (_, id) => (repeated.has(id) ? 1 : 0)));
 
-/** Generates a random step: forward nodes that read earlier values, then backward nodes. Each node has one result. */
+/**
+ * Generates a random training step: forward nodes that read earlier values, then backward nodes. Each node has one
+ * result.
+ */
 const randomStep = (maxForward: number): fc.Arbitrary<StepShape> =>
   fc
     .record({
@@ -92,7 +95,7 @@ const naive = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep => 
 const subsets = (ids: readonly number[]): Set<number>[] =>
   Array.from({ length: 2 ** ids.length }, (_, set) => new Set(ids.filter((__, i) => (set >> i) & 1)));
 
-/** Creates a chain of layers. The backward pass reads the result of each layer once. */
+/** Returns a training step of a chain of layers. The backward pass reads the result of each layer once. */
 const chain = (flops: readonly number[], bytes = 4): StepShape => {
   const layers = flops.length;
   return {

@@ -22,10 +22,13 @@ export interface RecomputeOptions {
 /** Graph with recomputed values that meets a memory limit. */
 export interface Recomputation {
   readonly graph: Graph;
-  /** Planned bytes of intermediate values without recomputation. `bytesAfter`: planned bytes with recomputation. */
+  /**
+   * Planned bytes of intermediate values without recomputation. The field `bytesAfter` is the planned number of bytes
+   * with recomputation.
+   */
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-  /** Flops of the recomputed nodes. `flops`: flops of the step without recomputation. */
+  /** Flops of the recomputed nodes. The field `flops` contains the flops of the step without recomputation. */
   readonly repeatedFlops: number;
   readonly flops: number;
   /** Number of recomputed nodes, by operator name. */

@@ -14,7 +14,7 @@ export const mayRunAgain = (node: Node): boolean =>
 /** Whether a node is a constant, such as `full` or `iota`: it has no operands, so it needs no recomputation. */
 export const isLiteral = (node: Node): boolean => node.inputs.length === 0 && roleOf(node) === undefined;
 
-/** Choice of the values to recompute. */
+/** Choice of the forward values that the backward pass recomputes. */
 export interface Repetition {
   /**
    * Group name of each recomputed node; `undefined` for other nodes. Recomputing one group never runs the nodes of

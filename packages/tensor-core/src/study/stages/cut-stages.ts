@@ -36,8 +36,7 @@ export interface CutOptions {
 }
 
 /**
- * Looks up the values of each cut by name. @throws ArgumentError for a name that no `tap` call uses, or that is in two
- * cuts.
+ * Looks up the values of each cut by name. Throws ArgumentError if no `tap` call uses a name, or a name is in two cuts.
  */
 const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string, Tensor>): Tensor[][] => {
   const names = cuts.flat();
@@ -83,9 +82,8 @@ const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
  * @param fn Function of parameters and further arguments that returns the loss, or `[loss, aux]`, as for
  * `valueAndGradWithAux`.
  * @param args Arrays or specs to trace with: the parameters, then the further arguments.
- * @throws ArgumentError for a name that no `tap` call uses, and for cuts that do not separate the stages. The message
- * names the value that is read across the cut.
- * Cost: O(stages · (nodes + edges)).
+ * @throws ArgumentError if no `tap` call uses a name, or the cuts do not separate the stages. The message names the
+ * value that is read across the cut. Cost: O(stages · (nodes + edges)).
  * @example
  * ```ts
  * const loss = ({ w }: { w: Tensor }, x: Tensor) => {

@@ -30,7 +30,7 @@ const requireCount = (caller: string, what: string, given: readonly unknown[], w
 /**
  * Applies the forward pass of a stage, inside a traced function.
  *
- * @throws ArgumentError for a wrong number of tensors, or wrong specs.
+ * @throws ArgumentError if the number of tensors or a spec is wrong.
  */
 export const stageForward = (stage: Stage, { params, args, incoming }: StageInputs): StageForward => {
   requireCount("stageForward", "params", params, stage.params.length);

@@ -19,8 +19,8 @@ export interface GraphSlice {
 }
 
 /**
- * Finds the nodes needed to compute outputs from given values. @param isGiven Returns whether the value with a
- * `valueKey` is given.
+ * Finds the nodes needed to compute outputs from given values. @param isGiven Returns whether a value is given, by its
+ * `valueKey`.
  */
 export const nodesWithin = (
   graph: Graph,
