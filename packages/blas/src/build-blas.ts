@@ -16,7 +16,7 @@ const headers = (): string =>
 
 const cure = "Debian: apt install g++ libopenblas0-pthread; a BLAS is optional, WebAssembly computes without one";
 
-/** Compiles the addon. @throws BlasError with a one-line message if the compiler fails. */
+/** Compiles the addon. Throws BlasError with a one-line message if the compiler fails. */
 const compile = async (compiler: string, output: string): Promise<void> => {
   // Before glibc 2.34, dlopen was in a separate library.
   const libraries = process.platform === "darwin" ? [] : ["dl"];

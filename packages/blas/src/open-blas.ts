@@ -11,7 +11,7 @@ import { chooser, readTable, type ShapeTable, tableDigest } from "./shape-table.
 const rebuild =
   "build it on this machine with: skein-train blas build, or set blas: off in the job to compute without a BLAS";
 
-/** Loads the addon. @throws BlasError `blas-missing` if the addon cannot be loaded. */
+/** Loads the addon. Throws BlasError `blas-missing` if the addon cannot be loaded. */
 export const loadAddon = (file: string): BlasAddon => {
   try {
     return createRequire(import.meta.url)(resolve(file)) as BlasAddon;

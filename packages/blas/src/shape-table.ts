@@ -14,7 +14,7 @@ export interface MeasuredShape extends Contraction {
   readonly blasMicroseconds: number;
 }
 
-/** Measured times of shapes on one machine. The choice of the faster implementation is based on this table. */
+/** Measured times of shapes on one machine, used to choose the faster implementation. */
 export interface ShapeTable {
   readonly format: "skein-blas-table";
   readonly version: 1;
@@ -48,7 +48,7 @@ const shapeTable: z.ZodType<ShapeTable> = z.strictObject({
   sliceRows: size.max(4096).optional(),
 });
 
-/** Reads a table. @throws BlasError `blas-table` if the file is not a table of measured shapes. */
+/** Reads a table. Throws BlasError `blas-table` if the file is not a table of measured shapes. */
 export const readTable = (file: string): ShapeTable => {
   const wrong = (reason: string, cause: unknown): BlasError =>
     new BlasError(

@@ -141,11 +141,11 @@ function zeroBlocks(x: usize, rowBytes: usize, n: usize, forward: bool, bytes: u
 }
 
 /**
- * Solves op(l) x = b for `batch` triangular matrices [n, n] and right-hand sides [n, m]; op transposes if `transpose`.
- * Only the selected triangle of `l` is read. If columns of the right-hand side begin with zeros, as in an inverse,
- * their solution starts at the first block with nonzero entries: if b is the identity, a third of the work remains.
- * Scratch (size computed in `src/ops/triangular-solve.ts`): TRIANGLE_BLOCK rows of n elements, the scratch of a matrix
- * product.
+ * Solves op(l) x = b for `batch` triangular matrices [n, n] and right-hand sides [n, m]; op transposes `l` if
+ * `transpose` is true. Only the selected triangle of `l` is read. If columns of the right-hand side begin with zeros,
+ * as in an inverse, their solution starts at the first block with nonzero entries: if b is the identity, a third of the
+ * work remains. Scratch (size computed in `src/ops/triangular-solve.ts`): TRIANGLE_BLOCK rows of n elements, the
+ * scratch of a matrix product.
  */
 export function triangularSolve(
   l: usize, b: usize, x: usize, batch: i32, n: i32, m: i32, lower: bool, transpose: bool, unitDiagonal: bool, scratch: usize,

@@ -4,8 +4,8 @@ import { TAP_BYTES } from "./blocks";
 import { madd } from "./lanes";
 
 /**
- * Size in bytes of an entry in a list of the taps that are inside the image. An entry holds the weight address, and the
- * offset in bytes.
+ * Size in bytes of an entry in the tap list, which contains the taps that are inside the image: weight address and
+ * input byte offset, u32 each.
  */
 const ENTRY_BYTES: usize = 8;
 

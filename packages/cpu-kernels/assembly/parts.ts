@@ -1,8 +1,8 @@
 // Split of work between threads: each thread computes part `part` of `parts`.
 
 /**
- * Returns the first unit of a part if `parts` parts share `count` units evenly. A part ends before the first unit of
- * the next part.
+ * Returns the index of the first item of a part, if `count` items are split evenly into `parts` parts. A part ends
+ * before the first item of the next part.
  */
 // @ts-ignore: decorator
 @inline

@@ -80,7 +80,7 @@ export interface Contraction {
 export interface Blas {
   /** Name of the library and digest of its shape table. All ranks of a job must have the same identity. */
   readonly identity: string;
-  /** Whether the BLAS computes this work faster than the WebAssembly kernel. The answer depends only on the work. */
+  /** Whether the BLAS computes this contraction faster than the WebAssembly kernel. Depends only on the contraction. */
   readonly prefers: (contraction: Contraction) => boolean;
   /**
    * Returns the `sgemm` of the library, bound to a memory. The memory must be shared, so that its address does not

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** This host cannot run the WebAssembly builds, because it lacks WebAssembly threads or shared memory. */
+/** Thrown if this host cannot run the WebAssembly builds, because it lacks WebAssembly threads or shared memory. */
 export class HostError extends SkeinError {
   override name = "HostError";
 
@@ -9,7 +9,7 @@ export class HostError extends SkeinError {
   }
 }
 
-/** The memory that all ranks share is full. */
+/** Thrown if the memory that all ranks share is full. */
 export class OutOfMemoryError extends SkeinError {
   override name = "OutOfMemoryError";
 
@@ -18,7 +18,9 @@ export class OutOfMemoryError extends SkeinError {
   }
 }
 
-/** A helper thread of the kernels failed, exited or does not respond. The results of the current run are lost. */
+/**
+ * Thrown if a helper thread of the kernels failed, exited or does not respond. The results of the current run are lost.
+ */
 export class HelperError extends SkeinError {
   override name = "HelperError";
 

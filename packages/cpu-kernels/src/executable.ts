@@ -309,7 +309,7 @@ export class CpuExecutable implements Executable {
     }
   }
 
-  /** Allocates all regions, or none if the memory is insufficient. @throws OutOfMemoryError */
+  /** Allocates all regions. Throws OutOfMemoryError, and allocates no region, if the memory is insufficient. */
   private allocateRegions(): void {
     const { plan, arena } = this.parts;
     const fresh: number[] = [];

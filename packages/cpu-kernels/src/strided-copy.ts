@@ -10,7 +10,9 @@ interface CopyDim {
   readonly input: number;
 }
 
-/** A copy between two strided views of the same shape, with simplified dimensions. Offsets are in bytes. */
+/**
+ * Copy of all elements between two strided views of the same shape, after dimensions were merged. Offsets are in bytes.
+ */
 export interface StridedCopy {
   readonly dims: readonly CopyDim[];
   readonly outputOffset: number;

@@ -9,9 +9,9 @@ const planned = (build: WasmBuild): Promise<Backend> =>
 const inPlace = conformanceCases.filter(({ op }) => op === "fused");
 
 /**
- * The fastest build runs as in programs. The other builds run with guards around every value, which detect writes out
- * of bounds. The vectors of the relaxed build and the plain build read and write the same bytes. Every build also runs
- * with values that share memory in the plan.
+ * Backends to test. The fastest build runs as in programs. The other builds run with guards around every value, which
+ * detect writes out of bounds. The vectors of the relaxed build and the plain build read and write the same bytes.
+ * Every build also runs with values that share memory in the plan.
  */
 const runs: readonly (readonly [name: string, open: () => Promise<Backend>, rows: readonly ConformanceCase[]])[] = [
   ["the relaxed build", () => planned("relaxed"), conformanceCases],

@@ -47,8 +47,8 @@ const streamed = (optimizer: ReturnType<typeof adam>): number => {
 };
 
 /**
- * Number of elements if each is accessed once: weights, gradients and two means are read; weights and means are
- * written.
+ * Number of elements per parameter if each tensor is accessed once: weights, gradients and two means are read; weights
+ * and means are written.
  */
 const once = 7;
 

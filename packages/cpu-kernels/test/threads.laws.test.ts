@@ -250,7 +250,7 @@ describe("threads", () => {
     await Promise.all([one, two, three].map((backend) => backend!.close()));
   });
 
-  /** Large enough that each of its kernels is split. */
+  /** Function whose kernels are all large enough to be split. */
   const network = withGradients((x, w, v) => {
     const image = maxPool2d(relu(conv2d(x!, w!, { padding: "same" })), { window: 2 });
     return softmax(matmul(reshape(transpose(image, [0, 2, 1, 3]), [-1, 32]), v!));

@@ -10,8 +10,8 @@ import {
 } from "../src/autotune/matmul-model.ts";
 
 /**
- * Saved times of the matmul variants for one product, and the variant that the selection rule for devices without
- * measurements chooses for this product.
+ * Measured times of the matmul variants for one product, read from a file, and the variant that the selection rule for
+ * devices without measurements chooses for this product.
  */
 type Saved = MatmulMeasurement & { readonly rule: string };
 

@@ -12,7 +12,7 @@ export interface BufferRequest {
 
 /** Tracker of the arrays in a pool's buffers. */
 export interface ArrayOwners {
-  /** Collects dropped arrays and releases their buffers. */
+  /** Collects unreachable arrays and releases their buffers. */
   readonly reclaim: () => Promise<void>;
   /** Describes the number and bytes of live arrays, for error messages. */
   readonly describeLive: () => string;
@@ -154,7 +154,8 @@ export class BufferPool {
   }
 
   /**
-   * Creates a buffer. Resolves once the device confirms the allocation, with `undefined` if the device has no memory.
+   * Creates a buffer. Resolves when the device has confirmed the allocation, with `undefined` if the device has no
+   * memory.
    */
   private async make(usage: number, size: number): Promise<GPUBuffer | undefined> {
     const { gpu } = this.device;

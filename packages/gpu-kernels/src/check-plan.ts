@@ -35,7 +35,7 @@ const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFa
     : `writes ${written.name}, an input that other kernels may read; write an output or a scratch block`;
 };
 
-/** Checks the plan of a user's kernel. Throws OperatorError if the plan cannot run, or does not write a result. */
+/** Throws OperatorError if the plan of a user's kernel cannot run, or does not write a result. */
 export const checkPlan = (plan: KernelPlan, node: KernelNode, facts: DeviceFacts): void => {
   for (const pass of plan.passes) {
     const fault = faultOf(pass, plan, node, facts);

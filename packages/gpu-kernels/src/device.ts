@@ -117,7 +117,7 @@ export class WebGpuDevice {
     });
   }
 
-  /** Checks the device for errors. @throws the first device error since the previous call. */
+  /** Throws the first device error since the previous call, if there was an error. */
   check(): void {
     const { failure } = this;
     if (failure === undefined) return;

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** No adapter can run the kernels: WebGPU or the driver is missing, or a limit of the adapter is too low. */
+/** Thrown if no adapter can run the kernels: WebGPU or the driver is missing, or a limit of the adapter is too low. */
 export class AdapterError extends SkeinError {
   override name = "AdapterError";
 
@@ -9,7 +9,7 @@ export class AdapterError extends SkeinError {
   }
 }
 
-/** The package that provides WebGPU in Node is not installed. The CPU backend does not need this package. */
+/** Thrown if the package that provides WebGPU in Node is not installed. The CPU backend does not need this package. */
 export class WebGpuNotInstalledError extends AdapterError {
   override name = "WebGpuNotInstalledError";
 
@@ -23,8 +23,8 @@ export class WebGpuNotInstalledError extends AdapterError {
 }
 
 /**
- * The device and all its arrays are lost, because of a driver reset, an unplugged device, or a kernel that ran too
- * long. Create a new backend and continue from the last checkpoint.
+ * Thrown if the device and all its arrays are lost, because of a driver reset, an unplugged device, or a kernel that
+ * ran too long. Create a new backend and continue from the last checkpoint.
  */
 export class DeviceLostError extends SkeinError {
   override name = "DeviceLostError";
@@ -35,8 +35,8 @@ export class DeviceLostError extends SkeinError {
 }
 
 /**
- * The device has no memory for the buffers of a call, or a buffer would exceed the maximum size. The failed call has no
- * effect.
+ * Thrown if the device has no memory for the buffers of a call, or a buffer would exceed the maximum size. The failed
+ * call has no effect.
  */
 export class DeviceMemoryError extends SkeinError {
   override name = "DeviceMemoryError";

@@ -42,7 +42,7 @@ const passesOf = (
 const bucket = (a: Tensor, b: Tensor, c: Tensor): Tensor => concat([add(a, 1), multiply(b, 2), add(c, 3)]);
 const bucketInputs = [normalArray([128], 1), normalArray([67], 2), normalArray([5], 3)];
 
-/** Adds rows to a sum that is not used elsewhere. */
+/** Adds rows to a sum whose memory no other operator uses. */
 const onto = (base: Tensor, indices: Tensor, updates: Tensor): Tensor => scatterAdd(add(base, 1), indices, updates);
 const ontoInputs = [normalArray([40, 8], 1), uniformArray([30], 0, 40, 2, "i32"), normalArray([30, 8], 3)];
 

@@ -50,7 +50,7 @@ export class Recorder {
     this.encoder = undefined;
   }
 
-  /** Records a command that resolves the timer's queries after all recorded commands, and submits all commands. */
+  /** Records a command that resolves the timer's query set after all recorded commands, and submits all commands. */
   resolve(): void {
     this.endPass();
     this.timer?.resolve(this.open());

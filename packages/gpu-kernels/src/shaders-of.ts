@@ -8,7 +8,7 @@ import { planForWebGpu, prepareForWebGpu } from "./webgpu-backend.ts";
 export interface ListedShader {
   /** Names of operators that use the shader, without duplicates. */
   readonly operators: readonly string[];
-  /** Labels of the kernel variants that share the text, such as `matmul NN direct 4x4`. */
+  /** Labels of the kernel variants that compile to this WGSL module, such as `matmul NN direct 4x4`. */
   readonly labels: readonly string[];
   /** The complete WGSL module, with the entry point `entry`. */
   readonly code: string;

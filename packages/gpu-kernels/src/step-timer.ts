@@ -9,7 +9,7 @@ export interface TimedRange {
 
 /** The timed compute passes of one submission, and the host time of the submission. */
 interface Submission {
-  /** Index of the first timed pass. `end` is the index after the last timed pass. */
+  /** Index of the first timed pass. The field `end` is the index after the last timed pass. */
   readonly first: number;
   readonly end: number;
   readonly seconds: number;

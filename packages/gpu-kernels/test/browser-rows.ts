@@ -16,7 +16,7 @@ declare const checkRow: ConformanceWorker["checkRow"];
 const numBrowsers = 2;
 
 interface Checker {
-  /** Checks one row. @returns the error message of the row, or undefined if the row passes. */
+  /** Checks one row of the conformance table. @returns the error message of the row, or undefined if the row passes. */
   checkRow(index: number): Promise<string | undefined>;
   close(): Promise<void>;
 }

@@ -34,7 +34,7 @@ export const applyPrefix = <Params, State>(
 /**
  * Applies a causal model to the tokens after a cached prefix.
  *
- * Cost: that of T positions without a cache, plus attention to all earlier positions.
+ * Cost: the cost of T positions without a cache, plus attention to all earlier positions.
  * @param layers Keys and values returned by `applyPrefix`, or by the previous call.
  * @param length Number of valid positions in `layers`, i32 []; at most S − T.
  * @returns logits [B, T, V], and the keys and values including the new positions.

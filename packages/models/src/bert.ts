@@ -178,6 +178,6 @@ const tokensAndSegments = (inputs: Tensor): readonly [tokens_BT: Tensor, segment
   return [part(0), part(1)];
 };
 
-/** Returns the number of positions of each row up to the last non-padding token, i32 [B]. */
+/** Returns, for each row, the number of positions up to and including its last non-padding token, i32 [B]. */
 const lengthsBefore = (tokens_BT: Tensor, padding: number): Tensor =>
   reduceMax(where(notEqual(tokens_BT, padding), add(arange(tokens_BT.shape[1]!), 1), 0), { dims: 1 });

@@ -20,7 +20,7 @@ export interface MlpParams {
  * scaled to 0…1.
  *
  * Parameters: `Σ (sizes[i] + 1) · sizes[i + 1]`.
- * @throws ArgumentError for fewer than two sizes.
+ * @throws ArgumentError if there are fewer than two sizes.
  */
 export const mlp = ({ sizes, activation = relu }: MlpOptions): Model<MlpParams, EmptyState> => {
   if (sizes.length < 2)

@@ -24,10 +24,7 @@ export interface TensorRanks extends Required<TensorParallel> {
   readonly expertPositions: "own" | "all";
 }
 
-/**
- * Checks, while tracing, that sizes are divisible by the number of ranks. @throws ArgumentError if a size is not
- * divisible.
- */
+/** Throws ArgumentError while tracing if a size is not divisible by the number of ranks. */
 const requireDivisible = ({ model, axis }: TensorRanks, sizes: Readonly<Record<string, number>>): void => {
   const numRanks = axisSize(axis);
   for (const [name, size] of Object.entries(sizes))

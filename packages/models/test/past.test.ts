@@ -33,7 +33,7 @@ const models: readonly (readonly [name: string, model: Model])[] = (
 const tokenRows = (rows: readonly (readonly number[])[]): NdArray =>
   NdArray.from(rows.flat(), [rows.length, rows[0]!.length], "i32");
 
-/** Two sequences of tokens, and the lengths of the chunks in which the sequences are read. */
+/** Generates two sequences of tokens, and the lengths of the chunks in which the model reads the sequences. */
 const readings = fc
   .array(fc.integer({ min: 1, max: room }), { minLength: 1, maxLength: room })
   .map((lengths) => {

@@ -1,7 +1,7 @@
 import { CollectiveError, type FailureContext } from "@skein/collectives";
 import { SkeinError } from "@skein/tensor-core";
 
-/** MPI cannot be built, loaded or used on this machine. The TCP transport needs no MPI. */
+/** Thrown if MPI cannot be built, loaded or used on this machine. The TCP transport needs no MPI. */
 export class MpiError extends SkeinError {
   override name = "MpiError";
 
@@ -14,7 +14,9 @@ export class MpiError extends SkeinError {
   }
 }
 
-/** A collective of MPI did not complete in time. MPI does not report which rank is missing, so `peer` is −1. */
+/**
+ * Thrown if a collective of MPI did not complete in time. MPI does not report which rank is missing, so `peer` is −1.
+ */
 export class NativeTimeoutError extends CollectiveError {
   override name = "NativeTimeoutError";
 
@@ -29,7 +31,7 @@ export class NativeTimeoutError extends CollectiveError {
   }
 }
 
-/** An MPI call failed during a collective. Recoverable by a restart of the job. */
+/** Thrown if an MPI call failed during a collective. Recoverable by a restart of the job. */
 export class MpiTransferError extends CollectiveError {
   override name = "MpiTransferError";
 

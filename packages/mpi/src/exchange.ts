@@ -11,21 +11,21 @@ const maxRanks = 8;
 
 export interface ExchangeParts {
   readonly lanes: readonly MpiLane[];
-  /** Message memory of this thread. Parts of other ranks are received into this memory. */
+  /** Message memory of this thread, into which the operands of other ranks are received. */
   readonly memory: MessageMemory;
   readonly arithmetic: Arithmetic;
 }
 
-/** Memory in which a rank stores the parts received from all other ranks, for requests of one size. */
+/** Memory in which a rank stores the operands received from all other ranks, for requests of one size. */
 interface Gathered {
   readonly whole: Uint8Array;
-  /** Views of the parts, by rank. The view of this rank is not used. */
+  /** Views of the operands, by rank. The view of this rank is not used. */
   readonly parts: readonly Uint8Array[];
 }
 
 /**
- * Returns small collectives that are executed as one command of the addon: each rank sends its part to all other ranks,
- * and has received all parts when the command completes. Sums are in rank order.
+ * Returns small collectives that are executed as one command of the addon: each rank sends its operand to all other
+ * ranks, and has received all operands when the command completes. Sums are in rank order.
  *
  * Cost: P − 1 messages of S bytes, sent at the same time, so the latency of one message.
  */

@@ -150,7 +150,7 @@ const everyNative = async (by: "exchange" | "MPI", limit?: number): Promise<void
   report({ wrong, tested });
 };
 
-/** Runs collectives on all lanes at the same time. Each rank begins with another lane. */
+/** Tests collectives on all lanes at the same time. Each rank begins with a different lane. */
 const allLanes = async (): Promise<void> => {
   const lanes = await openLanes(world, 4, 20_000, nameOf);
   const native = nativeCollectives(lanes);
@@ -196,8 +196,8 @@ const lentMemory = async (): Promise<void> => {
 };
 
 /**
- * Rank 0 sends messages that rank 1 does not expect. Each case has a separate lane, because the lane is unusable
- * afterwards.
+ * Tests mismatches: rank 0 sends messages that rank 1 does not expect. Each case has a separate lane, because the lane
+ * is unusable afterwards.
  */
 const disagree = async (): Promise<void> => {
   const cases = [
@@ -280,7 +280,10 @@ const late = async (): Promise<void> => {
   await sleep(60_000);
 };
 
-/** Terminates a worker that has also opened MPI: while it awaits a message, or while MPI uses its memory. */
+/**
+ * Tests the termination of a worker that has also opened MPI: while the worker awaits a message, or while MPI uses its
+ * memory.
+ */
 const endedWorker = async (underWay: boolean): Promise<void> => {
   const worker = new Worker(new URL("./joining-worker.ts", import.meta.url), {
     workerData: { underWay, peer: (rank + 1) % size },

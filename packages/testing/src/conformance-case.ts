@@ -4,7 +4,10 @@ import type { NdArray, Tensor } from "@skein/tensor-core";
 export interface ConformanceCase {
   /** Operator that this case covers, as named in the operator table. */
   readonly op: string;
-  /** Special property of the case, such as `odd sizes`, `zero rows`, `last dim, f16`. */
+  /**
+   * Property that distinguishes this case from the other cases of the operator, such as `odd sizes`, `zero rows`, `last
+   * dim, f16`.
+   */
   readonly name: string;
   readonly fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[];
   readonly inputs: readonly NdArray[];

@@ -3,9 +3,11 @@ import { rowSlice } from "./row-slice.ts";
 
 /** A function with independent rows, and its inputs. */
 export interface RowCase {
-  /** Operator or function and the special property of the case, such as `matmul: transposed first operand`. */
+  /**
+   * Operator or function, and the property that distinguishes this case, such as `matmul: transposed first operand`.
+   */
   readonly name: string;
-  /** Total number of rows. */
+  /** Total number of independent rows of the inputs. */
   readonly rows: number;
   /** Returns the inputs for rows `begin` … `end` − 1. */
   readonly inputs: (begin: number, end: number) => readonly NdArray[];

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { normalArray, seeded, uniformArray } from "./seeded.ts";
 
-/** Distance of a sorted sample from the uniform distribution on [0, 1): the Kolmogorov–Smirnov statistic. */
+/**
+ * Returns the Kolmogorov–Smirnov statistic of a sorted sample: its maximum distance from the uniform distribution on
+ * [0, 1).
+ */
 const distanceFromUniform = (values: readonly number[]): number =>
   Math.max(
     ...values

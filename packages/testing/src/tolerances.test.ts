@@ -19,7 +19,7 @@ const outputDtypes = (row: ConformanceCase): DType[] => {
 const rows = conformanceCases.map((row) => ({ row, label: `${row.op}: ${row.name}`, dtypes: outputDtypes(row) }));
 const single = rows.filter(({ dtypes }) => dtypes.includes("f32"));
 
-/** Returns the largest tolerance of some rows. */
+/** Returns the largest tolerance of the given conformance cases. */
 const loosest = (of: readonly ConformanceCase[]): Tolerance => {
   const tolerances = of.map((row) => toleranceOf(row, "f32"));
   return {

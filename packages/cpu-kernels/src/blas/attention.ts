@@ -22,8 +22,8 @@ const blockOf = ({ queries, keys }: AttentionSizes): number =>
   Math.min(queries, Math.max(minQueries, Math.floor(scoreValues / Math.max(1, keys))));
 
 /**
- * Returns the work of attention, or undefined if the node has limits. With limits, the number of keys is known only at
- * run time and differs by batch entry, and whole products would compute hidden scores.
+ * Returns the contraction of an attention node, or undefined if the node has limits. With limits, the number of keys is
+ * known only at run time and differs by batch entry, and whole products would compute hidden scores.
  *
  * @param operands Number of operands of a node without limits.
  */

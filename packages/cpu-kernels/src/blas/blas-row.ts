@@ -3,11 +3,13 @@ import type { Kernel } from "../kernel.ts";
 import type { Contraction } from "../blas.ts";
 import type { RowSlices } from "./row-slices.ts";
 
-/** BLAS implementation of an operator, and a description of the work that decides between BLAS and WebAssembly. */
+/**
+ * BLAS implementation of an operator, and the estimate of its work that is used to choose between BLAS and WebAssembly.
+ */
 export interface BlasRow<P extends Params = Params> {
   /**
-   * Returns the work of a node, or undefined if BLAS products cannot compute the node. In this case the WebAssembly
-   * kernel runs.
+   * Returns the contraction that a node computes, or undefined if BLAS products cannot compute the node. In this case
+   * the WebAssembly kernel runs.
    */
   readonly contraction: (node: KernelNode<P>) => Contraction | undefined;
   /**

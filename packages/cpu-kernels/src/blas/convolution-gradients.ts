@@ -31,7 +31,7 @@ const touchedRows = (s: ConvolutionSizes, first: number, count: number): [begin:
   ];
 };
 
-/** Returns the range of output pixels whose taps may read rows [begin, end) of the images. */
+/** Returns the range of output pixels whose taps may read input rows `begin` … `end` − 1, numbered over the batch. */
 const touchingPixels = (s: ConvolutionSizes, begin: number, end: number): [begin: number, end: number] => {
   const last = end - 1;
   const above = (begin % s.height) + s.top - (s.kernelHeight - 1) * s.dilationY;

@@ -47,8 +47,8 @@ const either = (plain: Kernel, byBlas: Kernel, prefersBlas: (node: KernelNode) =
 };
 
 /**
- * Returns a kernel table in which the kernels of contractions use the BLAS for the work that the BLAS prefers. All
- * other kernels are unchanged.
+ * Returns a kernel table in which the kernels of contractions use the BLAS for the contractions that the BLAS computes
+ * faster (`prefers`). All other kernels are unchanged.
  */
 export const withBlas = (kernels: KernelTable, blas: Blas): KernelTable => {
   const slices = new RowSlices(blas.sliceRows);

@@ -70,7 +70,7 @@ export const soloTeam = (functions: TeamFunctions): Team => ({
 });
 
 /**
- * Returns the first unit of a part if `parts` parts share `count` units evenly. A part ends before the first unit of
- * the next part.
+ * Returns the index of the first item of part `part`, if `count` items are split evenly into `parts` parts. A part ends
+ * before the first item of the next part.
  */
 export const partBegin = (count: number, part: number, parts: number): number => Math.floor((count * part) / parts);

@@ -4,7 +4,7 @@ import { readMatmulModel } from "./parse-matmul-model.ts";
 /** Store of measured models, by adapter. */
 export interface ChoiceStore {
   /**
-   * Returns the model stored for an adapter, or undefined if no model is stored. @throws ArgumentError if the stored
+   * Returns the model stored for an adapter, or undefined if no model is stored. Throws ArgumentError if the stored
    * value is not a model.
    */
   readonly load: (adapter: string) => Promise<MatmulModel | undefined>;

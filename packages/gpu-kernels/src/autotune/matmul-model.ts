@@ -17,9 +17,9 @@ export interface MatmulMeasurement {
  * chosen, otherwise positive.
  */
 export interface SelectionQuality {
-  /** Fraction of samples for which the fastest variant was chosen, 0 to 1. */
+  /** Fraction of measured products for which the fastest variant was chosen, 0 to 1. */
   readonly accuracy: number;
-  /** Mean regret over the samples. */
+  /** Mean regret over the measured products. */
   readonly regret: number;
 }
 
@@ -60,8 +60,8 @@ const ranked = ({ request, seconds }: MatmulMeasurement): RankedProduct => ({
 });
 
 /**
- * Computes accuracy and mean regret of the variants that `choose` returns for the samples. A variant that was not
- * measured for a sample counts as the slowest variant of the sample.
+ * Computes accuracy and mean regret of the variants that `choose` returns for the measured products. A variant that was
+ * not timed for a product counts as the slowest variant of the product.
  */
 export const selectionQuality = (
   samples: readonly MatmulMeasurement[],
@@ -110,7 +110,7 @@ export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule
 /**
  * Trains a model that chooses, for each product, the fastest variant of the nearest measured product.
  *
- * - The fallback is the best fixed choice: the rule, or a variant that ran on all samples.
+ * - The fallback is the best fixed choice: the rule, or a variant that ran for all measured products.
  * - Products are kept only if their regret with each shape held out is smaller than the fallback's. If times do not
  *   depend on sizes, no products are kept.
  * - On the measured products, the model's choice is then the best measured variant.

@@ -185,7 +185,7 @@ export const measureMatmul = async (
   return { samples, rejected };
 };
 
-/** A variant to time, with the number of repetitions and the best time of the variants timed before, in seconds. */
+/** A variant to time, with the number of repetitions, and the best time of all variants timed before, in seconds. */
 interface Timed {
   readonly run: () => Promise<void>;
   readonly repeats: number;

@@ -50,7 +50,7 @@ const refuse = (problem: string): ArgumentError =>
     `the stored value is not a matmul model of version 2 (${problem}); delete it and measure the device again`,
   );
 
-/** Checks that `value` is a model. @throws ArgumentError with the first invalid field if not. */
+/** Throws ArgumentError with the first invalid field if `value` is not a model. */
 export const parseMatmulModel = (value: unknown): MatmulModel => {
   const parsed = safeParse(matmulModelSchema, value);
   if (parsed.success) return parsed.data;
@@ -58,7 +58,7 @@ export const parseMatmulModel = (value: unknown): MatmulModel => {
   throw refuse(`${path.length === 0 ? "all of it" : path.join(".")}: ${message}`);
 };
 
-/** Reads the text of a store. @throws ArgumentError if the text is not a complete model. */
+/** Parses the text of a stored model. Throws ArgumentError if the text is not a complete model. */
 export const readMatmulModel = (text: string): MatmulModel => {
   let value: unknown;
   try {

@@ -71,7 +71,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
   });
   afterAll(() => backend.close());
 
-  /** Returns the sorted positions, copied from scratch memory. */
+  /** Returns the stable argsort of the indices, copied from scratch memory. */
   const orderOf = async (indices: NdArray, size: number): Promise<number[]> => {
     const count = elementCount(indices.shape);
     const { passes, scratch, order } = stableOrderPasses({ input: 0 }, count, size, 0);

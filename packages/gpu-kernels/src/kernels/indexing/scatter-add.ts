@@ -125,8 +125,8 @@ const addRunsPass = (sizes: IndexedSizes, order: BindingSource): Pass => {
 };
 
 /**
- * Sorts positions by row, then adds each run of equal indices. Cost: `stableOrderPasses`, then one read of each update
- * and one read and write of each updated row.
+ * Sorts the updates by row index, then adds each run of updates with equal indices. Cost: `stableOrderPasses`, then one
+ * read of each update and one read and write of each updated row.
  */
 export const scatterAddSorted = (sizes: IndexedSizes): KernelPlan => {
   const { passes, scratch, order } = stableOrderPasses({ input: 1 }, sizes.count, sizes.size, 0);

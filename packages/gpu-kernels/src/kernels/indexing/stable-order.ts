@@ -11,8 +11,8 @@ const lanes = 256;
 const maxDigitBits = 8;
 
 /**
- * Passes of a stable sort, and the size in bytes of each scratch block. The passes write the sorted positions to the
- * scratch block `order`.
+ * Passes of a stable sort, and the size in bytes of each scratch block. The passes write the positions, in sorted
+ * order, to the scratch block `order`.
  */
 export interface StableOrder {
   readonly passes: readonly Pass[];

@@ -12,7 +12,7 @@ import { transposedFirst } from "./transposed-first.ts";
 const registers = tileShapes.map(registerTiled);
 const directs = directShapes.map(direct);
 
-/** All variants. To add a variant, add one file, and one row here. */
+/** All matmul variants. To add a variant, add one file, and one row here. */
 export const matmulVariants: readonly MatmulVariant[] = [
   naive,
   tiled,

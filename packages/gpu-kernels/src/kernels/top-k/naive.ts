@@ -6,8 +6,8 @@ import { wgsl } from "../../wgsl.ts";
 const lanes = 64;
 
 /**
- * Selects the k largest elements by definition: one invocation per row searches, k times, for the first element after
- * the previous winner in the order of winners. Reference for tests of the radix selection and its sorting.
+ * Selects the k largest elements by definition: one invocation per row searches, k times, for the best element among
+ * those that rank after the previously selected element. Reference for tests of the radix selection and its sorting.
  */
 export const topKNaive = ({ rows, size, k, by }: Selection): KernelPlan => {
   const win = winText(undefined);

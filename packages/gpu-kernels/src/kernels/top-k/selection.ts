@@ -59,8 +59,8 @@ export const winnerBindings = ({ keys, positions }: Winners): readonly Binding[]
 ];
 
 /**
- * WGSL of `fn before(key_a, place_a, key_b, place_b) -> bool`, which returns whether the first element precedes the
- * second in the order of selected elements. There are no ties.
+ * WGSL of `fn before(key_a, place_a, key_b, place_b) -> bool`, which returns whether element a ranks before element b.
+ * Larger keys come first; equal keys are ordered by position.
  */
 export const beforeText: string = wgsl`
   fn before(key_a: u32, place_a: u32, key_b: u32, place_b: u32) -> bool {
