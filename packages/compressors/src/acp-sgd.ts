@@ -26,15 +26,17 @@ export interface AcpSgdOptions extends LowRankOptions {
 }
 
 /**
- * ACP-SGD sends one of the two thin factors of each matrix per step, all in a single message. With "p": `Q ←
- * orthogonalise(Q)`, `P = mean(MᵢQ)`. With "q": `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`. In both cases `M̂ = PQᵀ`.
- * Both variants have the same state type, so that they can alternate: see `acpSgdCycle`.
+ * ACP-SGD sends one of the two thin factors of each matrix per step, all in a single message. With "p":
+ * `Q ← orthogonalise(Q)`, `P = mean(MᵢQ)`. With "q": `P ← orthogonalise(P)`, `Q = mean(MᵢᵀP)`. In both cases
+ * `M̂ = PQᵀ`. Both variants have the same state type, so that they can alternate: see `acpSgdCycle`.
  *
  * Matrices, vectors and initial factors are chosen as in `powerSgdAggregator`. Two steps of ACP-SGD send the two
  * messages of one PowerSGD step. `sent` of a rank is `PᵢQᵀ`, or `PQᵢᵀ`. Biased: wrap it in `withErrorFeedback`.
  *
- * @throws ArgumentError if the rank is below 1. Cost: one all-reduce of `v + Σ r·n` elements, or `v + Σ r·m`; `2nmr`
- * flops per matrix, plus `nmr` each for M̂ and `sent`. Source: Zhang et al. 2023, arXiv 2306.08881 (ACP-SGD).
+ * @throws ArgumentError if the rank is below 1.
+ * Cost: one all-reduce of `v + Σ r·n` elements, or `v + Σ r·m`; `2nmr` flops per matrix, plus `nmr` each for M̂ and
+ * `sent`.
+ * Source: Zhang et al. 2023, arXiv 2306.08881 (ACP-SGD).
  */
 export const acpSgdAggregator = ({ compute, ...options }: AcpSgdOptions): Aggregator<AcpSgdState> => {
   checkLowRankOptions("acpSgdAggregator", options);

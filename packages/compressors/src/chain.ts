@@ -60,9 +60,9 @@ const payloadSpecs = <State, Payload>(
  * compressor changes are also changed in `sent`, so error feedback around the chain adds the inner compressor's error
  * to the residual.
  *
- * @throws ArgumentError for a compressor whose payload length is known only at run time, and for an outer compressor
- * without f32 `values` in its payload. Cost: the outer payload's bytes without its values, plus the inner payload's
- * bytes for these values.
+ * @throws ArgumentError if the payload length of a compressor is known only at run time, or the payload of the outer
+ * compressor has no f32 `values`.
+ * Cost: the outer payload's bytes without its values, plus the inner payload's bytes for these values.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(chainCompressors(topKCompressor({ k: 2 }), eightBitCompressor()));

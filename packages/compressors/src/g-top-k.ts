@@ -113,8 +113,8 @@ const mergeRounds = (
  * several ranks, no contraction holds per rank: all entries of one rank may be dropped in favor of other ranks'
  * entries. Biased: wrap it in `withErrorFeedback`.
  *
- * @throws ArgumentError if the density is outside (0, 1]. Cost: `(8k (C log₂C + 2E) + 4⌈k/32⌉ E) / P` bytes sent per
- * rank, on average; 8k log₂P for a power of two.
+ * @throws ArgumentError if the density is outside (0, 1].
+ * Cost: `(8k (C log₂C + 2E) + 4⌈k/32⌉ E) / P` bytes sent per rank, on average; 8k log₂P for a power of two.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(gTopKAggregator({ density: 0.25 }));

@@ -35,8 +35,9 @@ const maxEntries = (density: number, n: number): number => Math.min(n, Math.ceil
  *
  * A gradient with a non-finite entry makes all values NaN.
  *
- * @throws ArgumentError if the density is outside (0, 1]. Cost: 8 bytes per sent entry, at most `8⌈4k/3⌉`, by
- * all-gather; plus 4(P−1) bytes of counts. Reads the gradient once, plus a sample.
+ * @throws ArgumentError if the density is outside (0, 1].
+ * Cost: 8 bytes per sent entry, at most `8⌈4k/3⌉`, by all-gather; plus 4(P−1) bytes of counts. Reads the gradient once,
+ * plus a sample.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(gaussianKCompressor({ density: 0.25 }));

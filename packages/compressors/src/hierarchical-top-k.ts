@@ -46,18 +46,19 @@ const embedShard = (shard: Tensor, axis: string, ranksPerHost: number): Tensor =
  * sums between hosts, over the slow network. Steps: reduce-scatter within each host; all-gather of each shard's top-k
  * entries across hosts; all-gather of the shards within each host.
  *
- * With h ranks on each of m hosts, rank r of a host owns shard r, of s = ⌈n/h⌉ entries, and sends C(S), the `k' =
- * max(1, ⌊density · s⌋)` largest entries of its host's sum S. The unsent part `S − C(S)` counts for the owner: `sent =
- * u − (S − C(S))` in its own shard, and `sent = u` in all other shards. The sum of `sent` over a host is C(S), and over
- * all ranks P times the mean. So the residual of error feedback is `S − C(S)` in a rank's own shard and 0 in other
- * shards, and becomes part of the next sum. For entries that are sent, the residual is exactly 0. For other entries,
- * the subtraction rounds to 2⁻²⁴ of the larger operand.
+ * With h ranks on each of m hosts, rank r of a host owns shard r, of s = ⌈n/h⌉ entries, and sends C(S), the
+ * `k' = max(1, ⌊density · s⌋)` largest entries of its host's sum S. The unsent part `S − C(S)` counts for the owner:
+ * `sent = u − (S − C(S))` in its own shard, and `sent = u` in all other shards. The sum of `sent` over a host is C(S),
+ * and over all ranks P times the mean. So the residual of error feedback is `S − C(S)` in a rank's own shard and 0 in
+ * other shards, and becomes part of the next sum. For entries that are sent, the residual is exactly 0. For other
+ * entries, the subtraction rounds to 2⁻²⁴ of the larger operand.
  *
  * With h = 1, the result equals top-k. With h > 1, there is no contraction per rank, because `S − C(S)` on the owner
  * includes unsent entries of other ranks on the host. Biased: wrap it in `withErrorFeedback`.
  *
  * @throws ArgumentError if the density is outside (0, 1], ranksPerHost is below 1, or the mesh has other sizes along
- * `inside` and `across`. Cost: `8s(h − 1)` bytes inside and `8k'(m − 1)` across, sent per rank.
+ * `inside` and `across`.
+ * Cost: `8s(h − 1)` bytes inside and `8k'(m − 1)` across, sent per rank.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(

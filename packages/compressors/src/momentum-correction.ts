@@ -59,8 +59,8 @@ const clipNormTo = (x: Tensor, bound: number): Tensor => {
  * Masking discards momentum at different times on each rank. If the ranks' gradients differ permanently, SGD therefore
  * converges to a point near the optimum of the mean loss, not to the optimum.
  *
- * @throws ArgumentError if the momentum is outside [0, 1), or the norm is not positive. Cost: state of two f32 per
- * gradient element; no additional bytes sent.
+ * @throws ArgumentError if the momentum is outside [0, 1), or the norm is not positive.
+ * Cost: state of two f32 per gradient element; no additional bytes sent.
  * @example
  * ```ts
  * const compressor = withMomentumCorrection(topKCompressor({ k: 1 }), { momentum: 0.9 });

@@ -30,8 +30,8 @@ export const checkMomentum = (who: string, momentum: number): void => {
  * momentum, divided by `1 − m`. The initial velocities are zeros, so the first `1/(1 − m)` steps are small, except for
  * methods that send only signs.
  *
- * @throws ArgumentError if the momentum is outside [0, 1). Cost: state of one f32 per gradient element; no additional
- * bytes sent.
+ * @throws ArgumentError if the momentum is outside [0, 1).
+ * Cost: state of one f32 per gradient element; no additional bytes sent.
  * @example
  * ```ts
  * const compressor = withMomentum(majorityVoteAggregator(), { momentum: 0.9 });

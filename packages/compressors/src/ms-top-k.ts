@@ -127,8 +127,8 @@ const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor
  *
  * A gradient with a non-finite entry makes all values NaN.
  *
- * @throws ArgumentError if the density is outside (0, 1], or `samplings` is not an integer from 1 to 24. Cost: 8k bytes
- * per rank, by all-gather: 8k(P−1) sent. Reads the gradient once, plus a sample.
+ * @throws ArgumentError if the density is outside (0, 1], or `samplings` is not an integer from 1 to 24.
+ * Cost: 8k bytes per rank, by all-gather: 8k(P−1) sent. Reads the gradient once, plus a sample.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(msTopKCompressor({ density: 0.25 }));

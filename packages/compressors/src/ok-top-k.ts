@@ -118,9 +118,9 @@ const gatherGreatest = (
  *
  * Biased: wrap it in `withErrorFeedback`.
  *
- * @throws ArgumentError if the density is outside (0, 1]. Cost: about `16k (P−1)/P` bytes sent per rank, plus at most
- * 8k/P bytes (included in `bytesSent`), plus `(P−1)(8192/P + 4)` bytes for the selection, the largest term below k ≈
- * 500.
+ * @throws ArgumentError if the density is outside (0, 1].
+ * Cost: about `16k (P−1)/P` bytes sent per rank, plus at most 8k/P bytes (included in `bytesSent`), plus
+ * `(P−1)(8192/P + 4)` bytes for the selection, the largest term below k ≈ 500.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(okTopKAggregator({ density: 0.25 }));

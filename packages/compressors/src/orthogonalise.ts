@@ -39,9 +39,9 @@ export const unitColumns = (x: Tensor): Tensor => {
  * Makes the columns of a tall matrix orthonormal, with the same column space: `QᵀQ = I`, `Q = P R⁻¹`.
  *
  * Columns are first scaled to length 1, so that the result does not depend on their sizes. Then follow three passes of
- * `G = PᵀP`, `L Lᵀ = G + S`, `P ← P L⁻ᵀ`. The diagonal shift S prevents a failure of the factorization: `s = 4ε(r√r +
- * √(rn))` exceeds the rounding error of G. If a row of G is close to a row of I, its shift is smaller, down to zero, so
- * that columns that are already orthonormal do not change.
+ * `G = PᵀP`, `L Lᵀ = G + S`, `P ← P L⁻ᵀ`. The diagonal shift S prevents a failure of the factorization:
+ * `s = 4ε(r√r + √(rn))` exceeds the rounding error of G. If a row of G is close to a row of I, its shift is smaller,
+ * down to zero, so that columns that are already orthonormal do not change.
  *
  * No directions are added that are missing in P. If P has a lower rank, or is zero, `Q` has singular values 1 for the
  * existing directions, and values from 0 to 1 for rounding errors. So `QᵀQ ≤ I`, and `M − Q QᵀM` is never longer than
@@ -50,7 +50,8 @@ export const unitColumns = (x: Tensor): Tensor => {
  *
  * @param p f32 [..., n, r], n ≥ r; for example [4608, 4].
  * @returns f32 of the same shape.
- * @throws ShapeError if a matrix has more columns than rows. Cost: 12nr² flops and three factorizations of [r, r].
+ * @throws ShapeError if a matrix has more columns than rows.
+ * Cost: 12nr² flops and three factorizations of [r, r].
  * Source: Fukaya et al. 2020, Shifted Cholesky QR, doi 10.1137/18M1218212. The shift in every pass and per row is our
  * addition.
  */

@@ -29,8 +29,9 @@ export interface PowerSgdState {
  *
  * Biased: wrap it in `withErrorFeedback`. Not elementwise: a bucket must contain complete tensors.
  *
- * @throws ArgumentError if the rank is below 1. Cost: two all-reduces in sequence, of `v + Σ r·n` and `Σ r·m` elements,
- * v the uncompressed elements, r = min(rank, n, m); `4nmr` flops per matrix, plus `nmr` each for M̂ and `sent`.
+ * @throws ArgumentError if the rank is below 1.
+ * Cost: two all-reduces in sequence, of `v + Σ r·n` and `Σ r·m` elements, v the uncompressed elements, r = min(rank, n,
+ * m); `4nmr` flops per matrix, plus `nmr` each for M̂ and `sent`.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(powerSgdAggregator({ rank: 1 }));

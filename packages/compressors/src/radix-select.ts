@@ -42,7 +42,8 @@ export interface Selection {
  *
  * Keys may be the bits of |x| (f32), because integers with these bits have the same order as |x|, with NaN greatest.
  *
- * @param keys i32 [m], none negative; at least k of them over all ranks. Cost: 4 all-reduces of 1024 bytes.
+ * @param keys i32 [m], none negative; at least k of them over all ranks.
+ * Cost: 4 all-reduces of 1024 bytes.
  */
 export const selectGreatest = (keys: Tensor, k: number, axis: string, collective?: CollectiveOptions): Selection => {
   let prefix = full([], 0, "i32");

@@ -76,8 +76,8 @@ export const randomPositions = (key: Tensor, n: number, k: number): Tensor => {
  *
  * A non-finite entry in the gradient makes all values NaN, because this entry might not be drawn.
  *
- * @throws ArgumentError if the density is outside (0, 1], or if `exchange` gets no `key`. Cost: 4k bytes per rank, by
- * all-reduce: 8k(P−1)/P sent.
+ * @throws ArgumentError if the density is outside (0, 1], or if `exchange` gets no `key`.
+ * Cost: 4k bytes per rank, by all-reduce: 8k(P−1)/P sent.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(randomKCompressor({ density: 0.5 }));

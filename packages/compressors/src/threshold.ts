@@ -36,8 +36,9 @@ const boundForRoom = (flat: Tensor, room: number): Tensor => {
  *
  * A non-finite entry in the gradient makes all values NaN.
  *
- * @throws ArgumentError if the threshold is not a positive number, or the capacity is outside (0, 1]. Cost: 8 bytes per
- * sent entry, at most 8c, by all-gather; plus 4(P−1) bytes of counts. Reads the gradient once, plus a sample.
+ * @throws ArgumentError if the threshold is not a positive number, or the capacity is outside (0, 1].
+ * Cost: 8 bytes per sent entry, at most 8c, by all-gather; plus 4(P−1) bytes of counts. Reads the gradient once, plus a
+ * sample.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(thresholdCompressor({ threshold: 2.5, capacity: 0.5 }));

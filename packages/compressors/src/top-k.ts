@@ -16,11 +16,11 @@ export type TopKCompressorOptions =
  * Top-k: keeps exactly the `k` entries of largest magnitude. Among equal magnitudes, lower indices are preferred. A NaN
  * counts as largest: it is sent and stops the step, instead of staying in a residual unnoticed.
  *
- * `k = max(1, ⌊density · n⌋)`, density in (0, 1]; or a fixed `k`, at most n. Contraction: `‖u − C(u)‖² ≤ (1 −
- * k/n)‖u‖²`. Biased: wrap it in `withErrorFeedback`.
+ * `k = max(1, ⌊density · n⌋)`, density in (0, 1]; or a fixed `k`, at most n. Contraction:
+ * `‖u − C(u)‖² ≤ (1 − k/n)‖u‖²`. Biased: wrap it in `withErrorFeedback`.
  *
- * @throws ArgumentError if the density is outside (0, 1], or k is below 1. Cost: 8k bytes per rank (f32 value, i32
- * index) in one message, by all-gather: 8k(P−1) sent.
+ * @throws ArgumentError if the density is outside (0, 1], or k is below 1.
+ * Cost: 8k bytes per rank (f32 value, i32 index) in one message, by all-gather: 8k(P−1) sent.
  * @example
  * ```ts
  * const compressor = withErrorFeedback(topKCompressor({ density: 0.25 }));

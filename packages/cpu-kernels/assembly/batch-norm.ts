@@ -33,7 +33,7 @@ function sumOfLanes(x: usize, step: usize, rows: i32, centre: v128, squared: boo
   return f32x4.add(even, odd);
 }
 
-/** Like `sumOfLanes`, for one column. */
+/** Variant of `sumOfLanes` for one column. */
 // @ts-ignore: decorator
 @inline
 function sumOfColumn(x: usize, step: usize, rows: i32, centre: f32, squared: bool): f32 {

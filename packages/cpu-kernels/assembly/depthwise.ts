@@ -30,7 +30,7 @@ function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize
 }
 
 /**
- * Like `onePixel`, for four pixels that are `step` bytes apart, with results `toStep` bytes apart. The four pixels
+ * Variant of `onePixel` for four pixels that are `step` bytes apart, with results `toStep` bytes apart. The four pixels
  * share the weight loads.
  */
 function fourPixels(corner: usize, step: usize, list: usize, taps: i32, pixel: usize, to: usize, toStep: usize): void {

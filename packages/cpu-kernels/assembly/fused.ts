@@ -139,7 +139,7 @@ function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void
 }
 
 /**
- * Like `bindSlots`, but sets the destination to the cell of the result's register. A cell is 16 bytes of scratch
+ * Variant of `bindSlots` that sets the destination to the cell of the result's register. A cell is 16 bytes of scratch
  * memory.
  */
 function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void {

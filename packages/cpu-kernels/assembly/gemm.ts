@@ -29,7 +29,7 @@ export function product(
   productAbove(rows, a, aRow, aInner, b, bColumn, bInner, y, stride, rows, columns, inner, swapped, accumulate, scratch);
 }
 
-/** Like `product`, but computes only the tiles that contain an entry (i, j) with i ≤ j + `diagonal`. */
+/** Variant of `product` that computes only the tiles that contain an entry (i, j) with i ≤ j + `diagonal`. */
 function productAbove(
   diagonal: i32,
   a: usize,

@@ -47,7 +47,7 @@ export function scatterAddF32(output: usize, indices: usize, updates: usize, out
   addRows<f32>(output, indices, updates, outer, size, inner, count);
 }
 
-/** Like `scatterAddF32`, for signed or unsigned 32-bit integers. Sums are modulo 2^32. */
+/** Variant of `scatterAddF32` for signed or unsigned 32-bit integers. Sums are modulo 2^32. */
 export function scatterAddI32(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {
   addRows<i32>(output, indices, updates, outer, size, inner, count);
 }

@@ -66,7 +66,7 @@ function sumOfKeptLongExps(output: usize, row: usize, bytes: usize, shift: f32):
   return <f32>total;
 }
 
-/** Like `sumOfBlockExps`, for a row of any length. */
+/** Variant of `sumOfBlockExps` for a row of any length. */
 // @ts-ignore: decorator
 @inline
 export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {

@@ -129,8 +129,8 @@ export function tile6(table: usize, segments: i32, inner: i32, step: usize, pane
 }
 
 /**
- * Like `tile6`, with four rows, for row counts that are not multiples of six. Needs a third less work than a tile of
- * six with two unused rows.
+ * Variant of `tile6` with four rows, for row counts that are not multiples of six. A tile of four rows needs a third
+ * less work than a tile of six rows of which two are unused.
  */
 export function tile4(table: usize, segments: i32, inner: i32, step: usize, panel: usize, out: usize, offset: usize, accumulate: bool): void {
   if (ASC_FEATURE_SIMD) {

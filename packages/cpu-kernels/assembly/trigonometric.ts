@@ -68,7 +68,7 @@ export function trigonometric(x: f32, turn: i32): f32 {
   return fromReduced<f32>(<f32>r, reinterpret<f32>(n), turn);
 }
 
-/** Like `trigonometric`, for four lanes. */
+/** Variant of `trigonometric` for four lanes. */
 function trigonometricLanes(x: v128, turn: i32): v128 {
   if (!i32x4.all_true(f32x4.lt(f32x4.abs(x), f32x4.splat(LARGE)))) {
     let result = f32x4.splat(trigonometric(f32x4.extract_lane(x, 0), turn));

@@ -64,7 +64,7 @@ export interface Contraction {
    * - Products: "nn", "nt", "tn" or "tt" (t: the operand is transposed).
    * - Attention: "causal" or "full".
    * - Convolutions: "winograd" if WebAssembly uses Winograd.
-   * - All other work: "".
+   * - All other operators: "".
    */
   readonly variant: string;
   /**

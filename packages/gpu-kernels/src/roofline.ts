@@ -5,7 +5,8 @@ import { gridGroups, gridOf, shaderModule } from "./shader.ts";
 import { StepTimer } from "./step-timer.ts";
 
 /**
- * Maximum speeds of a device, measured with simple kernels. They are upper bounds for the speeds of all other kernels.
+ * Maximum speeds of a device, measured with simple kernels. The values are upper bounds for the speeds of all other
+ * kernels.
  */
 export interface Roofline {
   /** Memory bandwidth of a copy of vec4<f32>: bytes read plus bytes written, per second. */

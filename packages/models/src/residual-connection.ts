@@ -25,7 +25,10 @@ export const preNorm: Connection = (x, { name, norm, branch, drop }) =>
     return [add(x, drop(y)), ...further];
   });
 
-/** Like `preNorm`, but the name scope of the branch contains only norm and branch, not dropout and the residual sum. */
+/**
+ * Variant of `preNorm` in which the name scope of the branch contains only norm and branch, not dropout and the
+ * residual sum.
+ */
 export const scopedPreNorm: Connection = (x, { name, norm, branch, drop }) => {
   const [y, ...further] = scope(name, () => branch(norm(x)));
   return [add(x, drop(y)), ...further];

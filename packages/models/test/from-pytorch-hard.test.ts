@@ -39,8 +39,8 @@ const weightsOf = (leaf: core.Tensor): core.Tensor => {
 };
 
 /**
- * Returns the value of a row of the page, followed by the gradients of the given inputs, with fixed weights as
- * cotangents.
+ * Returns the value of a row of docs/guides/from-pytorch.md, followed by the gradients of the given inputs, with fixed
+ * weights as cotangents.
  */
 const run = async (
   code: string,
@@ -69,8 +69,8 @@ const run = async (
 };
 
 /**
- * Rows whose results intentionally differ from PyTorch at the listed points; see the page's section on NaN and
- * infinities.
+ * Rows whose results intentionally differ from PyTorch at the listed points; see the section on NaN and infinities of
+ * docs/guides/from-pytorch.md.
  */
 const differing: Readonly<Record<string, readonly string[]>> = {
   zeros: [],

@@ -17,7 +17,7 @@ const { results, inputs } = recorded as unknown as {
 };
 const page = readFileSync(new URL("../../../docs/guides/from-pytorch.md", import.meta.url), "utf8");
 
-/** Rows of the tables of the page, in one section per heading. */
+/** Rows of the tables of docs/guides/from-pytorch.md, in one section per heading. */
 const sections = page
   .split("\n## ")
   .slice(1)

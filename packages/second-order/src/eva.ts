@@ -104,8 +104,8 @@ const rankOnePreconditioner = (
  * `V = (∇ − β ā ḡᵀ) / γ` with `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`, then scaled according to `size`. Apply momentum, weight
  * decay and learning rate afterwards.
  *
- * @throws ArgumentError if the list of layers is empty, or an option is out of range. Cost: state of `inputs + outputs`
- * numbers per layer, also sent in each step; about 8 flops per parameter.
+ * @throws ArgumentError if the list of layers is empty, or an option is out of range.
+ * Cost: state of `inputs + outputs` numbers per layer, also sent in each step; about 8 flops per parameter.
  * @example
  * ```ts
  * const loss = (params: { w: Tensor }, x: Tensor, y: Tensor) => mean(square(subtract(matmul(x, params.w), y)));

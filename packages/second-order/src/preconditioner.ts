@@ -15,8 +15,8 @@ export interface Preconditioner<State> extends GradientTransformation<State> {
    */
   readonly wants?: (layer: Layer, side: LayerSide) => boolean;
   /**
-   * Returns the index, along the axis of all ranks, of the only rank that needs the mean of a layer's statistic for one
-   * side. Undefined: several ranks need the mean. Default: all ranks need all means.
+   * Returns the index, along the axis of all ranks, of the only rank that needs the mean of a statistic of a layer's
+   * inputs or output gradients. Undefined: several ranks need the mean. Default: all ranks need all means.
    */
   readonly ownerOf?: (layer: Layer, side: LayerSide) => number | undefined;
   observe: NonNullable<GradientTransformation<State>["observe"]>;

@@ -109,7 +109,7 @@ const cutBlocks = (matrices: Tensor, { down, across, rows, columns }: Blocks): T
   return reshape(swapDims(reshape(whole, [-1, rows, across, columns]), 1, 2), [-1, rows, columns]);
 };
 
-/** Inverse of `cutBlocks`. */
+/** Joins blocks to matrices. Inverse of `cutBlocks`. */
 const joinBlocks = (blocks: Tensor, { down, across, rows, columns }: Blocks, { shape }: Tensor): Tensor => {
   const whole = swapDims(reshape(blocks, [-1, across, rows, columns]), 1, 2);
   return slice(

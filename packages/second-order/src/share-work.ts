@@ -7,7 +7,7 @@ import { broadcastTogether } from "./broadcast-together.ts";
 /** Computation of one tensor that can run on any rank, independently of all other such computations. */
 export interface Piece {
   readonly shape: Shape;
-  /** Cost of the computation, in a unit that all pieces share. */
+  /** Cost of the computation, in a unit that all computations share. */
   readonly cost: number;
   /** Mesh axis over whose ranks the computations are distributed. Undefined: each rank computes this tensor. */
   readonly axis: string | undefined;

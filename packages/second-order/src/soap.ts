@@ -159,9 +159,9 @@ const columnsOf = (x: Tensor, order: Tensor): Tensor =>
  * mean is rotated into the new bases. Adam's second moments are permuted like the columns of the bases. Before the
  * first refresh, the bases are identities.
  *
- * Cost per matrix: state of `2(n² + m²)` numbers in addition to Adam's state; `6nm(n + m)` flops per step; about `7(n³
- * + m³)` flops per refresh, including the first refresh. With an axis, each rank computes its share, and sends the
- * results to all other ranks.
+ * Cost per matrix: state of `2(n² + m²)` numbers in addition to Adam's state; `6nm(n + m)` flops per step; about
+ * `7(n³ + m³)` flops per refresh, including the first refresh. With an axis, each rank computes its share, and sends
+ * the results to all other ranks.
  * @example
  * ```ts
  * const optimizer = chain(scaleBySoap(), scaleByLearningRate(0.003));

@@ -7,7 +7,7 @@ import { applyOnce, denseLayer, scalar } from "./steps.ts";
 
 const free = { size: "free" } as const;
 
-/** Direction of one step with these vectors. */
+/** Returns the update direction of one step with the given vectors. */
 const direction = (
   method: typeof eva,
   { gradient, a, g, bias }: { gradient: number[][]; a: number[]; g: number[]; bias?: number[] },

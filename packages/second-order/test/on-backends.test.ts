@@ -41,8 +41,8 @@ const hasAdapter = Boolean(await gpu?.requestAdapter().catch(() => null));
 type Tensors = Readonly<Record<string, Tensor>>;
 
 /**
- * Convolutions, a norm and a head for optimizers with statistics. Tokens for the others, because a norm over two
- * numbers has gradients near 0, and Adam amplifies their signs.
+ * Test models: `convolutional` with convolutions, a norm and a head for optimizers with statistics; `tokens` for all
+ * other optimizers, because a norm over two numbers has gradients near 0, whose signs Adam amplifies.
  */
 const [, convolutional, tokens] = testModels as readonly TestModel[];
 

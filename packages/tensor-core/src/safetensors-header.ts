@@ -117,7 +117,7 @@ class HeaderReader {
   /**
    * Parses an object. `member` is called with each key, and must consume the value of the key.
    *
-   * @throws SafetensorsError for invalid syntax or a duplicate key.
+   * @throws SafetensorsError if the syntax is invalid or a key is duplicate.
    */
   object(what: string, member: (key: string) => void): void {
     if (!this.takes("{")) this.fault(`${what}: {`);

@@ -253,7 +253,7 @@ const checkEntry = <D extends StoredDType>(
 export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader =>
   readHeader(start, fileBytes, ownDTypes);
 
-/** Like `readSafetensorsHeader`, for tensors of any element type that the format defines. */
+/** Variant of `readSafetensorsHeader` for tensors of any element type that the format defines. */
 export const readStoredHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader<StoredSpec> =>
   readHeader(start, fileBytes, storedDTypes);
 

@@ -24,7 +24,7 @@ export const visibleLine = (text: string): string => text.replaceAll(controlChar
  */
 const [firstCharacters, lastCharacters] = [2500, 1000];
 
-/** Like `visibleLine`, but omits the middle of a long message. For messages that quote names of any length. */
+/** Variant of `visibleLine` that omits the middle of a long message. For messages that quote names of any length. */
 export const boundedLine = (message: string): string =>
   visibleLine(
     message.length <= firstCharacters + lastCharacters
@@ -32,7 +32,7 @@ export const boundedLine = (message: string): string =>
       : `${message.slice(0, firstCharacters)} … ${message.slice(-lastCharacters)}`,
   );
 
-/** Like `visibleLine`, for text with several lines: keeps newlines and tabs. */
+/** Variant of `visibleLine` for text with several lines: keeps newlines and tabs. */
 export const visibleText = (text: string): string =>
   text
     .replaceAll("\r\n", "\n")

@@ -5,8 +5,8 @@ export interface ConformanceCase {
   /** Operator that this case covers, as named in the operator table. */
   readonly op: string;
   /**
-   * Property that distinguishes this case from the other cases of the operator, such as `odd sizes`, `zero rows`, `last
-   * dim, f16`.
+   * Property that distinguishes this case from the other cases of the operator, such as `odd sizes`, `zero rows`,
+   * `last dim, f16`.
    */
   readonly name: string;
   readonly fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[];

@@ -142,7 +142,7 @@ export class ExpressRequests {
     return id;
   }
 
-  /** Returns the tag of a request, or undefined once the request is done. */
+  /** Returns the tag of a request, or undefined after the request is done. */
   tagOf(id: number): number | undefined {
     return this.find(id)?.tag;
   }

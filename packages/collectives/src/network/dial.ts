@@ -50,7 +50,7 @@ export interface DialledSocket {
 const refusedMilliseconds = 1500;
 
 /**
- * Connects to a peer, checks that the peer knows the job's secret, proves that this side knows the secret, and
+ * Connects to a peer, checks that the peer knows the job's secret, proves that this process knows the secret, and
  * exchanges identities. Retries with increasing pauses while no process listens.
  *
  * @throws LinkRefusedError, LinkBusyError, PeerIdentityError if one side does not belong to the job; LinkFailedError if

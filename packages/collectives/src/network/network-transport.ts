@@ -73,8 +73,8 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   /** Maximum polling time of a waiting rank. Default: 1 ms. */
   readonly pollMilliseconds?: number;
   /**
-   * Returns the current wait of the rank's compute thread on an express connection, or undefined. The world cannot
-   * observe waits on express connections otherwise.
+   * Returns the current wait of the rank's compute thread on an express connection, or undefined. Without this method,
+   * the world cannot observe waits on express connections.
    */
   readonly expressWait?: () => ExpressWait | undefined;
   /** Returns the name of the collective with this tag, for error messages. */

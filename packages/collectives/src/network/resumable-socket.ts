@@ -36,7 +36,7 @@ export interface ResumableSocketOptions {
    * message.
    */
   readonly width: number;
-  /** Reconnects. Absent on the accepting side. */
+  /** Reconnects. Absent for an accepted socket, because the dialing peer reconnects. */
   readonly redial?: Redial;
 }
 
@@ -150,7 +150,7 @@ export class ResumableSocket {
   }
 
   /**
-   * Whether the same peer may start the link again, because this side has received no frames of the link's owner, and
+   * Whether the same peer may start the link again, because this end has received no frames of the link's owner, and
    * the peer has acknowledged no frames.
    */
   isUntouched(session: string): boolean {

@@ -7,7 +7,9 @@ import { type FrameSeal, sealBytes } from "../security/frame-seal.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../wire/frame.ts";
 
-/** Reason for the end of a connection: the peer sent a goodbye, this side sent a goodbye, or the connection broke. */
+/**
+ * Reason for the end of a connection: the peer sent a goodbye, this process sent a goodbye, or the connection broke.
+ */
 export type Ending =
   | { readonly how: "peer-closed" | "closed" }
   | { readonly how: "broken"; readonly reason: string; readonly error: unknown };

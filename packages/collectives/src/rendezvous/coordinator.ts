@@ -334,7 +334,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     void connection.close();
   }
 
-  /** Starts the world once all ranks have joined. */
+  /** Starts the world when all ranks have joined. */
   #begin(): void {
     if (this.#state !== "joining" || !this.#membership.complete) return;
     this.#state = "running";

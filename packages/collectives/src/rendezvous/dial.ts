@@ -61,7 +61,7 @@ export const dial = (
     });
   });
 
-/** Converts a connection error to the error that the dialing side throws. */
+/** Converts a connection error to the error that the dialing process throws. */
 export const explain = (error: NodeJS.ErrnoException, where: string): Error => {
   const code = error.code ?? "";
   if (error instanceof PeerIdentityError) return error;

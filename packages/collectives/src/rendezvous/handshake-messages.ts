@@ -47,7 +47,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Converts a refusal to the error that the joining side throws. */
+/** Converts a refusal to the error that the joining process throws. */
 export const refusalError = ({
   code,
   message,

@@ -22,12 +22,12 @@ export interface HandshakeContext {
   readonly key: Uint8Array;
   /** Channel binding of the connection, from `channelBinding`. */
   readonly binding: Uint8Array;
-  /** Minor version of the protocol on this side. Default: the minor version of this build. */
+  /** Minor version of the protocol that this process uses. Default: the minor version of this build. */
   readonly minor?: number;
 }
 
 /**
- * Reason why two sides cannot continue a handshake. The reason is sent to the peer although neither side is
+ * Reason why two processes cannot continue a handshake. The reason is sent to the peer although neither process is
  * authenticated.
  */
 export interface HandshakeMismatch {
@@ -40,7 +40,7 @@ export interface HandshakeMismatch {
 export interface Proven {
   /** Minor version that both sides support. */
   readonly minor: number;
-  /** Seals frames sent by this side. */
+  /** Seals frames that this process sends. */
   readonly sealer: FrameSeal;
   /** Opens frames sent by the peer. */
   readonly opener: FrameSeal;

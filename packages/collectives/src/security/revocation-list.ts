@@ -51,7 +51,7 @@ const timeOf = (reader: DerReader): number => {
 /**
  * Parses extensions, and returns their values by object identifier (hexadecimal).
  *
- * @throws Error for an unknown critical extension, which could change the meaning of the list.
+ * @throws Error if a critical extension is unknown, because the extension could change the meaning of the list.
  */
 const extensionsOf = (reader: DerReader): ReadonlyMap<string, Uint8Array> => {
   const found = new Map<string, Uint8Array>();

@@ -70,7 +70,7 @@ const typeOf: readonly (FrameType | undefined)[] = Array.from(
  *
  * 32 bytes, little endian: magic "SKN1", version u8, type u8, flags u16, stream u32, sequence u32, tag u32, length u64,
  * and CRC-32C u32 over the 28 bytes before it and the payload.
- * @param payload payload in one or several pieces, `header.length` bytes in total.
+ * @param payload payload as one array or several consecutive arrays, `header.length` bytes in total.
  * @param target memory for the header. Default: new memory.
  * @returns the 32 bytes of the header.
  * @throws ArgumentError if a number does not fit its field.
@@ -119,7 +119,8 @@ export const headerChecksum = (bytes: Uint8Array, offset = 0): number =>
 /**
  * Reads a header. Its fields are not verified yet, because the checksum also covers the payload.
  *
- * @throws WireError for a wrong magic or version, an unknown type or flag, or a length larger than any memory.
+ * @throws WireError if the magic or version is wrong, the type or a flag is unknown, or the length is larger than any
+ * memory.
  */
 export const decodeHeader = (bytes: Uint8Array, offset = 0): ReceivedHeader => {
   if (bytes.byteLength - offset < headerBytes)

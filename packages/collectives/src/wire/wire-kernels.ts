@@ -15,7 +15,7 @@ interface WireExports {
   decodeF32(from: number, count: number, first: number, to: number, numEscapes: number, list: number): number;
 }
 
-/** Memory in which checksums and the codec work in place; bytes in other memory are copied to it in pieces. */
+/** Memory in which checksums and the codec work in place; bytes in other memory are copied to this memory in chunks. */
 export interface WireMemory {
   readonly memory: WasmMemory;
   /** Allocator in `memory` for this thread. */

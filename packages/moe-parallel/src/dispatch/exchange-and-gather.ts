@@ -20,9 +20,9 @@ const exchangePriority = 2;
 const gatherPriority = 1;
 
 /**
- * All-to-all along one axis followed by an all-gather along another axis: `allGather(sum(allToAll(x)))`. Both run in
- * pieces, so that one piece is gathered while the next piece is exchanged. The order of rows does not depend on the
- * pieces.
+ * All-to-all along one axis followed by an all-gather along another axis: `allGather(sum(allToAll(x)))`. Both
+ * collectives run in pieces, so that one piece is gathered while the next piece is exchanged. The order of rows does
+ * not depend on the pieces.
  *
  * The backward pass runs the transposed collectives in the same pieces: the reduce-scatter of one piece overlaps with
  * the all-to-all of another piece.

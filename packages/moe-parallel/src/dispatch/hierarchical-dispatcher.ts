@@ -15,8 +15,8 @@ import type { TokenDispatcher } from "./token-dispatcher.ts";
  * levels are faster.
  *
  * Cost with two axes: `4·(D + 1)` bytes per row and level in dispatch and `4·D` in combine, for each axis along which
- * sender and expert's rank have different indices; per chunk `4·E·(P − 1)` bytes of counts sent per rank, and `12·(g −
- * 1)` for each axis.
+ * sender and expert's rank have different indices; per chunk `4·E·(P − 1)` bytes of counts sent per rank, and
+ * `12·(g − 1)` for each axis.
  * @throws ArgumentError if an option is invalid, or the product of the axes is not the experts' axis.
  * @example
  * ```ts

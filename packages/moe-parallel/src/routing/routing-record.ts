@@ -50,7 +50,7 @@ export const recordRouting = ({ maxSteps, steps }: RoutingRecord, step: number, 
   return { maxSteps, steps: [...steps, { step, routing }].slice(-maxSteps) };
 };
 
-/** JSON form of a routing record. */
+/** Routing record as plain JSON data. */
 export interface RoutingRecordJson {
   readonly maxSteps: number;
   readonly steps: readonly {

@@ -99,8 +99,8 @@ export interface SplitAfterGateOptions extends ShardAxes {
 
 /**
  * Sharding schedule that splits after the gate. Each of the N ranks that share an expert gates all T common tokens. For
- * each expert, it sends a part of the slots, used or empty, to all shards of the expert, in one exchange along the
- * product axis. Returned rows are summed over shards, and all-gathered over the N ranks while the next piece is
+ * each expert, the rank sends a part of the slots, used or empty, to all shards of the expert, in one exchange along
+ * the product axis. Returned rows are summed over shards, and all-gathered over the N ranks while the next piece is
  * exchanged, so that each rank has all slots again. Slots have a fixed size, so no other dispatcher can be used. Chunks
  * are ranges of slots.
  *

@@ -23,12 +23,13 @@ export interface InverseRootOptions {
 }
 
 /**
- * Computes `A^(−1/p)` of symmetric positive semi-definite matrices from their eigenvalues: `Q (Λ + ridge · max
- * λ)^(−1/p) Qᵀ`. The result for a zero matrix is the identity.
+ * Computes `A^(−1/p)` of symmetric positive semi-definite matrices from their eigenvalues:
+ * `Q (Λ + ridge · max λ)^(−1/p) Qᵀ`. The result for a zero matrix is the identity.
  *
  * @param a f32 [..., n, n]; only the lower triangles are read.
  * @returns f32 [..., n, n]
- * @throws ShapeError if a matrix is not square; ArgumentError if p is not positive and finite. Cost: about 9n³ flops.
+ * @throws ShapeError if a matrix is not square; ArgumentError if p is not positive and finite.
+ * Cost: about 9n³ flops.
  * @example
  * ```ts
  * const root = (a: Tensor) => inverseRoot(a, { p: 2 });

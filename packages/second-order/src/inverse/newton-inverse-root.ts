@@ -55,8 +55,8 @@ const eigenvalueBound = (a: Tensor): Tensor =>
  *
  * @param a f32 [..., n, n]
  * @returns f32 [..., n, n]
- * @throws ShapeError if a matrix is not square; ArgumentError if p is not a power of two. Cost: steps · (2 + log₂ p)
- * products, 2n³ flops each.
+ * @throws ShapeError if a matrix is not square; ArgumentError if p is not a power of two.
+ * Cost: steps · (2 + log₂ p) products, 2n³ flops each.
  * @example
  * ```ts
  * const root = (a: Tensor) => newtonInverseRoot(a, { p: 2 });

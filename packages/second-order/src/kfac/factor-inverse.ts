@@ -1,6 +1,6 @@
 import { all, concat, isFinite, reshape, type Shape, type Tensor } from "@skein/tensor-core";
 
-/** Tensors that a refresh derives from a factor, such as its inverse. They are used until the next refresh. */
+/** Tensors that a refresh derives from a factor, such as its inverse. The tensors are used until the next refresh. */
 export type DerivedFactor = Readonly<Record<string, Tensor>>;
 
 /** A pair of values for a layer: one for its inputs, and one for the gradients of its outputs. */

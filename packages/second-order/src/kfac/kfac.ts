@@ -89,9 +89,9 @@ const splitBias = (matrix: Tensor, { weight, bias }: LayerGradient): LayerGradie
  *
  * Apply momentum, weight decay and learning rate afterwards. Before the first refresh, gradients are divided by γ.
  *
- * @throws ArgumentError if the list of layers is empty, or an option is out of range. Cost per layer: state of `inputs²
- * + outputs²` numbers for the factors and again for the derived tensors; `2 · inputs · outputs · (inputs + outputs)`
- * flops per step; for a refresh see `FactorInverse`.
+ * @throws ArgumentError if the list of layers is empty, or an option is out of range.
+ * Cost per layer: state of `inputs² + outputs²` numbers for the factors and again for the derived tensors; `2 · inputs
+ * · outputs · (inputs + outputs)` flops per step; for a refresh see `FactorInverse`.
  * @example
  * ```ts
  * const loss = (params: { w: Tensor }, x: Tensor, y: Tensor) => mean(square(subtract(matmul(x, params.w), y)));

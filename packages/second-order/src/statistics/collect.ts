@@ -185,8 +185,8 @@ export const statisticElements = (shape: readonly number[]): number =>
 /**
  * Averages statistics over the ranks, in buckets that are sent while the step continues.
  *
- * @throws ArgumentError if the bucket plan omits or repeats a layer side. Cost: one all-reduce per bucket, or one
- * reduce per owner and bucket, with one triangle per matrix.
+ * @throws ArgumentError if the bucket plan omits or repeats a layer side.
+ * Cost: one all-reduce per bucket, or one reduce per owner and bucket, with one triangle per matrix.
  * @example
  * ```ts
  * const collector = meanStatistics({ axis: "data", bucketBytes: 2 ** 20 });

@@ -59,7 +59,7 @@ const gradientCovariance =
     );
   };
 
-/** Whether the factor of a side is diagonal, and stored as a vector. */
+/** Whether a layer's factor A (`input`) or G (`gradient`) is diagonal, and stored as a vector. */
 export const isDiagonal = (layer: Pick<Layer, "kind">, side: "input" | "gradient"): boolean =>
   layer.kind === "embedding" && side === "input";
 

@@ -23,7 +23,9 @@ export interface SampleCount {
   readonly numUsed: number;
 }
 
-/** Function that computes a statistic for one side of a layer from the rows of all its uses. */
+/**
+ * Function that computes a statistic of a layer's inputs or output gradients from the rows of all uses of the layer.
+ */
 export type SideStatistic = (layer: Layer, rows: readonly LayerRows[], count: SampleCount) => Tensor;
 
 /**

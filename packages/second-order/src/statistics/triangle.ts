@@ -36,8 +36,8 @@ const flat = (x: Tensor): Tensor => reshape(x, [...x.shape.slice(0, -2), -1]);
  * of the first diagonal block and the transposed lower triangle of the second diagonal block are stored together as a
  * square. Therefore packing copies whole blocks, and needs no element indices.
  *
- * @throws ShapeError if the matrix is not square. Source: the rectangular full packed format, Gustavson et al. 2010,
- * doi 10.1145/1731022.1731028.
+ * @throws ShapeError if the matrix is not square.
+ * Source: the rectangular full packed format, Gustavson et al. 2010, doi 10.1145/1731022.1731028.
  */
 export const packTriangle = (matrix: Tensor): Tensor => {
   const n = matrix.shape.at(-1)!;

@@ -59,9 +59,9 @@ const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOp
  * @param q f32, f16 or bf16 [B, H, Tq, D]; sums and softmax are f32.
  * @param k [B, Hk, Tk, D] with the dtype of `q`, H a multiple of Hk.
  * @param v [B, Hk, Tk, D] with the dtype of `q`.
- * @returns [B, H, Tq, D] with the dtype of `q`. Cost: 4·B·H·Tq·Tk·D flops, half as many if causal, and fewer if key
- * lengths are shorter; the backward pass needs 2.5 times as many flops. Memory in addition to the operands: B·H·Tq
- * values.
+ * @returns [B, H, Tq, D] with the dtype of `q`.
+ * Cost: 4·B·H·Tq·Tk·D flops, half as many if causal, and fewer if key lengths are shorter; the backward pass needs 2.5
+ * times as many flops. Memory in addition to the operands: B·H·Tq values.
  * @throws ShapeError if shapes or dtypes do not match; ArgumentError if query starts are given without `causal`.
  * @example
  * ```ts

@@ -117,9 +117,9 @@ const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => 
  * The gradient rotates in the opposite direction. Angles are exact to 2⁻³² turns at all positions (all i32 values if
  * `positions` is given); sines and cosines are exact to f32.
  *
- * @param x f32 [..., T, D], D even. Cost: without `positions`, `scaling` and `pairs`, one kernel that reads and writes
- * x once. Otherwise, cosines and sines of all positions are computed once as a table [..., T, D/2], and x is read and
- * written about twice.
+ * @param x f32 [..., T, D], D even.
+ * Cost: without `positions`, `scaling` and `pairs`, one kernel that reads and writes x once. Otherwise, cosines and
+ * sines of all positions are computed once as a table [..., T, D/2], and x is read and written about twice.
  * @throws ShapeError if the shapes of x and positions do not match; ArgumentError if the scaling is invalid.
  * @example
  * ```ts

@@ -25,7 +25,7 @@ export interface SortOptions extends DimOption {
  * @returns `[values, indices]`, both shaped like `x`; indices are i32.
  * Cost: on the CPU, a fixed number of passes (radix sort); on WebGPU, about log₂²(tile size) compare steps per tile,
  * then log₂(number of tiles) merge passes.
- * @throws ShapeError if the dtype is not f32, i32 or u32, and for a scalar.
+ * @throws ShapeError if the dtype is not f32, i32 or u32, or `x` is a scalar.
  * @example
  * ```ts
  * const apply = (x: Tensor) => sort(x, { descending: true })[0];

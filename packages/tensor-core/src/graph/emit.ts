@@ -208,7 +208,7 @@ export const emit = (op: string, inputs: readonly Tensor[], params: Params = {})
   return apply(state, operator, inputs, params);
 };
 
-/** Like `emit`, for a user's operator. Adds the operator's definition to the trace. */
+/** Adds a node of a user's operator, as `emit` does, and the operator's definition to the trace. */
 export const emitDefined = (operator: Operator, inputs: readonly Tensor[], params: Params): Tensor[] => {
   const state = requireOperands(operator.name, inputs);
   addDefinition(state.definitions, operator);
@@ -230,7 +230,7 @@ export const emitWithGradient = (
   return append(state, { op: "custom-gradient", inputs: refsOf([...args, ...values]), params: {}, specs });
 };
 
-/** Like `emit`, for operators with one result. */
+/** Adds a node as `emit` does, for operators with one result. */
 export const emitOne = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor =>
   emit(op, inputs, params)[0]!;
 

@@ -11,7 +11,10 @@ import { operators } from "./table.ts";
 export const findOperator = (graph: Graph, op: string): Operator | undefined =>
   Object.hasOwn(operators, op) ? operators[op] : definitionsOf(graph).operators.get(op);
 
-/** Like `findOperator`, but throws OperatorError for an undefined operator. */
+/**
+ * Returns the operator with the given name, as `findOperator` does.
+ * @throws OperatorError if the operator is undefined.
+ */
 export const operatorOf = (graph: Graph, op: string): Operator => {
   const operator = findOperator(graph, op);
   if (operator === undefined)

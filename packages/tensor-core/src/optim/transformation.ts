@@ -78,7 +78,7 @@ export const stateless = (
 
 /**
  * Combines transformations into a single transformation that applies all of them in sequence. The state is the list of
- * their states.
+ * the states of all transformations.
  *
  * @example
  * ```ts

@@ -31,7 +31,7 @@ export interface CollectiveOrder {
   readonly order: readonly number[];
 }
 
-/** Collectives of a rank's graph, in the form that ranks exchange. */
+/** Collectives of a rank's graph, in the format that ranks exchange. */
 export interface RankCollectives {
   /** World ranks of this rank's group along each mesh axis. */
   readonly axes: { readonly [axis: string]: readonly number[] };
@@ -76,8 +76,8 @@ const describe = (graph: Graph, node: Node): Pick<GraphCollective, "axis" | "wha
 };
 
 /**
- * Describes a graph's collectives, as input for computing the common order of all ranks. Cost: O(collectives · (nodes +
- * edges)).
+ * Describes a graph's collectives, as input for computing the common order of all ranks.
+ * Cost: O(collectives · (nodes + edges)).
  *
  * @param nodes Nodes of the graph's collectives, in trace order.
  */

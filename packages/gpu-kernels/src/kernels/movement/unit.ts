@@ -9,7 +9,7 @@ import { wgsl } from "../../wgsl.ts";
 
 export type UnitBytes = 1 | 2 | 4 | 8 | 16;
 
-/** Unit sizes in bytes, largest first. */
+/** Sizes in bytes of a unit, the memory that one access reads or writes, largest first. */
 export const unitSizes: readonly UnitBytes[] = [16, 8, 4, 2, 1];
 
 /** Returns the WGSL type of a unit in registers. */

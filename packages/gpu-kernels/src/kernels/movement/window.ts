@@ -22,7 +22,7 @@ interface Window {
 
 /**
  * A window whose sizes count units of `bytes` bytes. In a dimension that the window fills completely, the window starts
- * at 0. The last dimensions of this kind form rows, which are moved in wide units.
+ * at 0. The last dimensions that the window fills completely form rows, which are moved in wide units.
  */
 interface UnitWindow {
   readonly bytes: UnitBytes;
@@ -122,7 +122,7 @@ const writeWordsPass = (units: UnitWindow): Pass => {
 };
 
 /**
- * Like `writeWordsPass`, for units smaller than a word. Only one invocation may write a word, so there is one
+ * Variant of `writeWordsPass` for units smaller than a word. Only one invocation may write a word, so there is one
  * invocation per word of the result, which replaces the word's elements in the window. Cost: every word of the result
  * and every element of the update is read once.
  */

@@ -12,8 +12,9 @@ import { wgsl } from "../../wgsl.ts";
 const lastRound = rounds.length - 1;
 
 /**
- * Returns WGSL functions that the passes over tiles share. They count the keys of a register that are greater than the
- * threshold, and the keys that are equal to the threshold. `packed` returns both counts in the halves of a word.
+ * Returns WGSL functions that all passes over tiles share. The functions count the keys of a register that are greater
+ * than the threshold, and the keys that are equal to the threshold. `packed` returns both counts in the halves of a
+ * word.
  */
 const tileText = (selection: Selection, layout: Layout): string => {
   const { lanes } = layout;

@@ -29,6 +29,6 @@ export const windowOffset = (shape: Shape, sizes: Shape, starts: ArrayLike<numbe
     0,
   );
 
-/** Like `windowOffset`, for values of the reference interpreter. */
+/** Variant of `windowOffset` for values of the reference interpreter. */
 export const referenceOffset = (x: ReferenceArray, sizes: Shape, starts: ReferenceArray): number =>
   windowOffset(x.spec.shape, sizes, starts.data);

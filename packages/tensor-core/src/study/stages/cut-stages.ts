@@ -83,7 +83,8 @@ const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
  * `valueAndGradWithAux`.
  * @param args Arrays or specs to trace with: the parameters, then the further arguments.
  * @throws ArgumentError if no `tap` call uses a name, or the cuts do not separate the stages. The message names the
- * value that is read across the cut. Cost: O(stages · (nodes + edges)).
+ * value that is read across the cut.
+ * Cost: O(stages · (nodes + edges)).
  * @example
  * ```ts
  * const loss = ({ w }: { w: Tensor }, x: Tensor) => {

@@ -32,8 +32,7 @@ export interface Kept {
 }
 
 /**
- * Traces a value back through barriers and nodes that return their operand unchanged. Returns the value that they pass
- * on.
+ * Returns the original value of a value that was passed on by barriers and nodes that return their operand unchanged.
  */
 export const sourceOf = (graph: Graph, ref: ValueRef, reads: Reads): ValueRef => {
   for (let current = ref; ; ) {
