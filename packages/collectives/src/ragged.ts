@@ -11,7 +11,7 @@ const bytesPerCount = 4;
 
 /**
  * Executes a ragged request: ranks exchange row counts, then only the valid rows. Counts are checked before any byte of
- * the result is written, so that a wrong count cannot cause writes beyond a chunk on either side.
+ * the result is written, so that a wrong count cannot cause writes beyond a chunk on any rank.
  *
  * Cost: one round for the counts, then P − 1 rounds; a rank sends 4 (P − 1) bytes and its rows for other ranks.
  *

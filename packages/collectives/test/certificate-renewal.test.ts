@@ -68,7 +68,7 @@ class Holder {
     put(this.#files.certificate, issued.certificate);
   }
 
-  /** Writes a revocation list that contains these certificates. */
+  /** Writes a revocation list that contains the given certificates. */
   refuse(certificates: readonly string[], number = 1): void {
     put(this.#files.revoked, authority.revoke(certificates, { number }));
   }

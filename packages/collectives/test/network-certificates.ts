@@ -57,12 +57,12 @@ export interface RevocationListOptions {
 /** Signs certificates for tests. */
 export interface Authority {
   /**
-   * Issues a certificate with a new key and these URIs.
+   * Issues a certificate with a new key and the given URIs.
    *
    * @param days validity in days, starting yesterday. Default: 1.
    */
   issue(uris: readonly string[], days?: number): TlsIdentity;
-  /** Returns a certificate revocation list with these certificates. */
+  /** Returns a revocation list that contains the given certificates. */
   revoke(certificates: readonly string[], options?: RevocationListOptions): string;
 }
 

@@ -2,8 +2,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { PeerAddress } from "../src/network/dial.ts";
 
 /**
- * A fault injected by a proxy in one direction: `down` is from the listening to the connecting side, the direction of
- * payloads.
+ * A fault injected by a proxy in one direction: `down` is the direction of payloads, from the listening to the
+ * connecting process.
  */
 export interface Damage {
   readonly direction: "up" | "down";

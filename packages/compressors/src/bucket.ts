@@ -17,7 +17,7 @@ export interface Bucket extends TensorSpec {
 }
 
 /**
- * Returns the bucket of these tensors, in order: f32 `[n]`, n the sum of their element counts.
+ * Returns the bucket of the given tensors, in the given order: f32 `[n]`, n the sum of their element counts.
  *
  * @example
  * ```ts

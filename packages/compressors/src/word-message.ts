@@ -8,6 +8,6 @@ import { lengthOf } from "./bucket.ts";
 export const joinWords = (parts: readonly Tensor[]): Tensor =>
   concat(parts.map((part) => bitcast(flatten(part), "u32")));
 
-/** Splits the result of `joinWords` into tensors with these specs. Inverse of `joinWords`. */
+/** Splits a message of words into tensors with the given specs. Inverse of `joinWords`. */
 export const cutWords = (words: Tensor, specs: readonly TensorSpec[]): Tensor[] =>
   split(words, specs.map(lengthOf)).map((part, i) => reshape(bitcast(part, specs[i]!.dtype), specs[i]!.shape));

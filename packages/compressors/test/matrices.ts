@@ -18,7 +18,7 @@ export const lowRank = (n: number, m: number, rank: number, seed: number): numbe
 const cosine = (n: number, k: number): number[] =>
   Array.from({ length: n }, (_, i) => Math.sqrt((k === 0 ? 1 : 2) / n) * Math.cos((Math.PI * k * (i + 0.5)) / n));
 
-/** Returns a matrix `[n, m]` with these singular values, as a flat array: `Σ σₖ uₖ vₖᵀ` in cosine bases. */
+/** Returns a matrix `[n, m]` with the given singular values, as a flat array: `Σ σₖ uₖ vₖᵀ` in cosine bases. */
 export const withSingularValues = (n: number, m: number, values: readonly number[]): number[] => {
   const parts = values.map((value, k) => ({ value, u: cosine(n, k), v: cosine(m, k) }));
   return Array.from({ length: n * m }, (_, at) =>

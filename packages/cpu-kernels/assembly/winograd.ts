@@ -13,7 +13,7 @@ const SPACING: usize = WINOGRAD_SPACING;
 /** Bytes of scratch for 36 vectors between the two passes of a transform. */
 const BETWEEN_BYTES: usize = 576;
 
-/** Whether this build implements the Winograd exports below. In other builds, these functions do nothing. */
+/** Whether this build implements the Winograd exports below. In other builds, the Winograd exports do nothing. */
 export function hasWinograd(): bool {
   return ASC_FEATURE_SIMD;
 }

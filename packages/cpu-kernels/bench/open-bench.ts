@@ -27,7 +27,7 @@ export interface Bench {
   readonly view: (address: number, count: number) => Float32Array;
   /** Releases all allocations. */
   readonly clear: () => void;
-  /** Binds a kernel to new f32 inputs of these shapes. */
+  /** Binds a kernel to new f32 inputs of the given shapes. */
   readonly bind: (kernel: Kernel, inputs: readonly Shape[], params: Params) => BoundKernel;
 }
 

@@ -28,7 +28,7 @@ export const createSharedMemory = (maximumBytes: number = 65536 * pageBytes): Wa
   new WebAssembly.Memory({ initial: 1, maximum: Math.floor(maximumBytes / pageBytes), shared: true });
 
 /**
- * Memory allocator of one rank: best-fit allocation in those pages of the shared memory that this arena has added.
+ * Memory allocator of one rank: best-fit allocation in the pages of the shared memory that this arena has added.
  * `memory.grow` is atomic between threads, so arenas need no lock.
  */
 export class Arena {

@@ -50,8 +50,8 @@ export interface CpuBackendOptions {
    */
   readonly threads?: number;
   /**
-   * A BLAS for those products, convolutions and attentions that the BLAS computes faster. Default: WebAssembly computes
-   * everything.
+   * A BLAS, used for all products, convolutions and attentions that the BLAS computes faster than WebAssembly. Default:
+   * WebAssembly computes everything.
    */
   readonly blas?: Blas | undefined;
   /**

@@ -71,8 +71,8 @@ const meanOf = (arrays: readonly NdArray[], divisor = 1): NdArray => {
  * Returns the gradients of the mean loss over all ranks by path: each rank's gradients are divided by the number of
  * ranks that share a shard, then averaged over the ranks that hold the same shard.
  *
- * @param trees Tree of each rank, in rank order. With `scale: "none"` these are parameters, which are assembled without
- * scaling.
+ * @param trees Tree of each rank, in rank order. With `scale: "none"` the trees contain parameters, which are assembled
+ * without scaling.
  */
 export const wholeTree = (
   trees: readonly unknown[],

@@ -104,7 +104,7 @@ export interface MoeLayerOptions<GateParams, GateState, ExpertParams, SharedPara
 export interface MoeParams<GateParams, ExpertParams, SharedParams> {
   readonly gate: GateParams;
   /**
-   * Experts of this rank, stacked along dimension 0 in order of position. With sharding, this rank's shards of these
+   * Experts of this rank, stacked along dimension 0 in order of position. With sharding, only this rank's shards of the
    * experts.
    */
   readonly experts: ExpertParams;

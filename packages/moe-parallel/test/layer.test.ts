@@ -39,7 +39,7 @@ import { initRanks, stepOnRanks } from "./step.ts";
 import { tokensOf, width } from "./tokens.ts";
 import { joined, partsOf, runRanks } from "./world.ts";
 
-/** Returns a gate with fixed choices. Its parameters are the weights of these choices. */
+/** Returns a gate with fixed choices. The parameters of the gate are the weights of the choices. */
 const givenGate = (routing: GateDecisions): Gate =>
   defineGate({
     name: "givenGate",

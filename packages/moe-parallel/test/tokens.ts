@@ -1,7 +1,7 @@
 import { NdArray } from "@skein/tensor-core";
 import fc from "fast-check";
 
-/** Width of all tokens in these tests. */
+/** Width of all tokens in the tests of this package. */
 export const width = 3;
 
 /** Returns a random key for a seed, u32[2]. */

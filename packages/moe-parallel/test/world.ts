@@ -5,7 +5,7 @@ import { runOnRanks } from "@skein/testing";
 /** Sizes by name of the mesh axes whose product is the axis "expert", outermost axis first. */
 export type Levels = Readonly<Record<string, number>>;
 
-/** Returns axes of these sizes. */
+/** Returns mesh axes of the given sizes. */
 export const levelsOf = (sizes: readonly number[]): Levels =>
   Object.fromEntries(sizes.map((size, i) => [`level-${i}`, size]));
 

@@ -30,8 +30,8 @@ const fingerprint = (parts: readonly (string | number)[]): number => {
 };
 
 /**
- * Returns MPI's own collectives on these lanes, one at a time per lane. MPI's collectives are tuned to the machine, but
- * choose their own order of sums. On three or more ranks, a float sum may therefore differ bitwise from the sum
+ * Returns MPI's own collectives on the given lanes, one at a time per lane. MPI's collectives are tuned to the machine,
+ * but choose their own order of sums. On three or more ranks, a float sum may therefore differ bitwise from the sum
  * computed by a schedule or by another MPI library. MPI would combine different requests without an error. Therefore
  * all ranks compare their requests before each collective, which takes some µs.
  *

@@ -12,7 +12,7 @@ import type { LayerStatistic, Statistic } from "./statistics/statistic.ts";
 import { addSums, checkUpdateSize, zeroSums, sizeFactor, type UpdateSizeOptions } from "./update-size.ts";
 
 export interface EvaOptions extends UpdateSizeOptions {
-  /** Layers to precondition: see `findLayers`. Gradients of weights outside these layers are not changed. */
+  /** Layers to precondition: see `findLayers`. Gradients of all other weights are not changed. */
   readonly layers: readonly Layer[];
   /** Damping γ, added to the curvature. Default: 0.03. */
   readonly damping?: Schedule;

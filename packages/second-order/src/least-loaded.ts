@@ -1,6 +1,6 @@
 /**
- * Assigns pieces of work to ranks: in descending order of cost, each to the rank with the smallest total cost so far.
- * Returns the rank of each piece, in the order of `costs`.
+ * Assigns computations to ranks: in descending order of cost, each to the rank with the smallest total cost so far.
+ * Returns the rank of each computation, in the order of `costs`.
  */
 export const leastLoaded = (costs: readonly number[], numRanks: number): number[] => {
   const loads = Array.from({ length: numRanks }, () => 0);

@@ -27,7 +27,7 @@ const mix = (past: Tensor, old: Tensor, now: Tensor): Tensor =>
   where(all(isFinite(now)), add(multiply(old, past), multiply(now, subtract(1, past))), old);
 
 /**
- * Returns running means updated with new statistics of the same layers and sides. Statistics that are not finite are
+ * Returns running means updated with new statistics of the same layer sides. Statistics that are not finite are
  * skipped.
  */
 export const mixStatistics = (past: Tensor, old: Statistics, now: Statistics): Statistics =>

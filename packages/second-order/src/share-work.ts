@@ -11,7 +11,9 @@ export interface Piece {
   readonly cost: number;
   /** Mesh axis over whose ranks the computations are distributed. Undefined: each rank computes this tensor. */
   readonly axis: string | undefined;
-  /** Inputs of the computation, equal on all ranks. Together they have at least as many elements as the result. */
+  /**
+   * Inputs of the computation, equal on all ranks. All inputs together have at least as many elements as the result.
+   */
   readonly inputs: readonly Tensor[];
   compute(...inputs: Tensor[]): Tensor;
 }

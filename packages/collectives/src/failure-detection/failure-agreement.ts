@@ -37,10 +37,10 @@ const isCertain = ({ kind }: FailureReport): boolean => kind === "disagree" || k
 
 /**
  * Determines which rank caused the failure of a world. When a rank dies, the ranks that wait for it give up. Ranks that
- * wait for those ranks then see their connections close, so each rank would blame a different rank. Therefore a rank
- * that gives up sends its report to all other ranks, waits briefly for their reports, and follows the chain: if this
- * rank blames A, A blames B and B blames no rank, then B failed. A report from the process that watches the ranks is
- * decisive immediately.
+ * wait for a rank that gave up then see their connections close, so each rank would blame a different rank. Therefore a
+ * rank that gives up sends its report to all other ranks, waits briefly for their reports, and follows the chain: if
+ * this rank blames A, A blames B and B blames no rank, then B failed. A report from the process that watches the ranks
+ * is decisive immediately.
  */
 export class FailureAgreement {
   readonly #options: FailureAgreementOptions;

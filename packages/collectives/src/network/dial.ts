@@ -53,8 +53,8 @@ const refusedMilliseconds = 1500;
  * Connects to a peer, checks that the peer knows the job's secret, proves that this process knows the secret, and
  * exchanges identities. Retries with increasing pauses while no process listens.
  *
- * @throws LinkRefusedError, LinkBusyError, PeerIdentityError if one side does not belong to the job; LinkFailedError if
- * no process responds before `deadline`, or the responding process is not a rank.
+ * @throws LinkRefusedError, LinkBusyError, PeerIdentityError if this process or the peer does not belong to the job;
+ * LinkFailedError if no process responds before `deadline`, or the responding process is not a rank.
  */
 export const dialPeer = async (
   peer: PeerAddress,

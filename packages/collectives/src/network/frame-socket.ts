@@ -44,8 +44,8 @@ const waitingFrames = 256;
 const empty = new Uint8Array(0);
 
 /**
- * Sends and receives frames over one socket. Payloads travel only from the accepting to the dialing side, because in
- * Node only a dialed socket can read into given memory. Control frames travel in both directions.
+ * Sends and receives frames over one socket. Payloads travel only from the accepting process to the dialing process,
+ * because in Node only a dialed socket can read into given memory. Control frames travel in both directions.
  *
  * Payloads are not copied in JavaScript: the system reads a large payload directly into its target, and writes it
  * directly from the sender's memory.

@@ -34,8 +34,8 @@ export interface LinkRequest extends LinkIdentity {
   readonly to: number;
   readonly socket: number;
   /**
-   * Local address of the connection as seen by the dialing side. If the accepting side sees a different address, there
-   * is a proxy or tunnel between the two sides.
+   * Local address of the connection as seen by the dialing process. If the accepting process sees a different address,
+   * there is a proxy or tunnel between the two processes.
    */
   readonly from?: string | undefined;
   /**

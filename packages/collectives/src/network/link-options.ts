@@ -11,7 +11,8 @@ export interface LinkOptions extends Partial<Flow> {
   /** Version of the program. Ranks of another version are refused. */
   readonly build: string;
   /**
-   * Secret of the job. The secret is never sent: both ends of a link prove that they know it, the accepting side first.
+   * Secret of the job. The secret is never sent: both ends of a link prove that they know the secret, the accepting end
+   * first.
    */
   readonly secret: string;
   readonly host?: string;

@@ -42,7 +42,8 @@ export interface ResumableSocketOptions {
 
 /**
  * Carries frames between two ranks over one connection at a time. When a connection breaks, a new connection replaces
- * it, and frames that the peer has not received are sent again. The dialing side dials again; the accepting side waits.
+ * it, and frames that the peer has not received are sent again. The end that dialed dials again; the accepting end
+ * waits.
  *
  * Both ends count the sent and received frames of the link's owner, modulo 2^32. The link's own frames and control
  * frames carry the number of received frames. When a new connection replaces the old connection, both ends send this

@@ -58,7 +58,7 @@ const decodeIdle = ({ buffer, byteOffset, byteLength }: Uint8Array): number =>
 
 /**
  * Sends and receives frames over one socket. Sends pings when there are no other frames to send, and a goodbye before
- * closing, so that closing does not count as a loss. After both sides are authenticated, every frame has a seal.
+ * closing, so that closing does not count as a loss. After both processes are authenticated, every frame has a seal.
  */
 export class ControlConnection {
   readonly #socket: Socket;
@@ -122,7 +122,7 @@ export class ControlConnection {
   }
 
   /**
-   * Seals all sent frames from now on, and accepts only sealed frames. Call this method when both sides are
+   * Seals all sent frames from now on, and accepts only sealed frames. Call this method when both processes are
    * authenticated.
    */
   secure(seals: { readonly sealer: FrameSeal; readonly opener: FrameSeal }): void {

@@ -57,7 +57,7 @@ export interface RendezvousOptions {
   readonly joinTimeoutMilliseconds?: number;
   /** Time limit of a handshake. Default: 5 s. */
   readonly handshakeTimeoutMilliseconds?: number;
-  /** Heartbeat of both sides. Default: `defaultHeartbeat`. */
+  /** Heartbeat of the coordinator and of all processes that join. Default: `defaultHeartbeat`. */
   readonly heartbeat?: Heartbeat;
   /** Times at which the missing ranks are reported, as events of kind "waiting". Default: `defaultNoticeTimes`. */
   readonly notice?: NoticeTimes;

@@ -25,7 +25,7 @@ export class TransientError extends Error {}
 /**
  * Connects in a single attempt, by TLS if there is a TLS identity.
  *
- * @throws TransientError, PeerIdentityError if either side refused TLS, or the system's error.
+ * @throws TransientError, PeerIdentityError if this process or the peer refused TLS, or the system's error.
  */
 export const dial = (
   address: RankAddress,

@@ -49,7 +49,10 @@ export interface JoinOptions extends SearchOptions {
   readonly worldSize: number;
   readonly job: string;
   readonly build: string;
-  /** Secret of the job. The secret is never sent: both sides prove that they know it, the coordinator first. */
+  /**
+   * Secret of the job. The secret is never sent: the coordinator and this process prove that they know the secret, the
+   * coordinator first.
+   */
   readonly secret: string;
   readonly security?: TlsIdentity;
   /** Interval at which the files of `security` are checked for changes. Default: 5 s. */

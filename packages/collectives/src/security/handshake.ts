@@ -8,12 +8,12 @@ import { FrameSeal } from "./frame-seal.ts";
 export type Audience = "control" | "data";
 
 /**
- * Maximum size of a hello, a challenge or a proof, in bytes. Neither side accepts larger messages before the other side
- * is authenticated.
+ * Maximum size of a hello, a challenge or a proof, in bytes. No process accepts larger messages before the peer is
+ * authenticated.
  */
 export const unprovenBytes = 1024;
 
-/** Values that the two sides of a connection must share for a handshake. */
+/** Values that the two processes of a connection must share for a handshake. */
 export interface HandshakeContext {
   readonly audience: Audience;
   /** Hash of the job. */
@@ -36,9 +36,9 @@ export interface HandshakeMismatch {
   readonly peer: string;
 }
 
-/** Result of a handshake in which both sides have proven that they know the secret. */
+/** Result of a handshake in which both processes have proven that they know the secret. */
 export interface Proven {
-  /** Minor version that both sides support. */
+  /** Highest minor version that both processes support. */
   readonly minor: number;
   /** Seals frames that this process sends. */
   readonly sealer: FrameSeal;
@@ -72,7 +72,7 @@ const json = {
 export const jobKey = (secret: string, job: string): Uint8Array =>
   new Uint8Array(hkdfSync("sha256", secret, new Uint8Array(0), `skein job ${job}`, 32));
 
-/** Keys that both sides can derive when both nonces are known, and that cannot be derived without the job's key. */
+/** Keys that both processes can derive when both nonces are known, and that cannot be derived without the job's key. */
 class Session {
   readonly #key: Uint8Array;
 
@@ -103,11 +103,11 @@ const labels = {
 } as const;
 
 /**
- * The dialing side of a handshake: sends a hello, checks the accepting side's proof that it knows the secret, and only
- * then sends its own proof.
+ * Handshake of the dialing process: sends a hello, checks the peer's proof that the peer knows the secret, and only
+ * then sends the proof of this process.
  *
  * Both proofs are message authentication codes over the whole exchange: purpose, job, versions, a fresh random number
- * of each side and, over TLS, the channel binding. Therefore a proof is invalid on any other connection. One object
+ * of each process and, over TLS, the channel binding. Therefore a proof is invalid on any other connection. One object
  * serves one connection.
  *
  * Source: ISO/IEC 9798-4, three-pass mutual authentication with random numbers; HKDF of RFC 5869; channel binding of
@@ -160,8 +160,8 @@ export class HandshakeDialler {
 }
 
 /**
- * The accepting side of a handshake: responds to a hello with a challenge and a proof that it knows the secret. Until
- * the peer's proof arrives, this side stores only the values of this exchange.
+ * Handshake of the accepting process: responds to a hello with a challenge and a proof that this process knows the
+ * secret. Until the peer's proof arrives, only the values of this exchange are stored.
  */
 export class HandshakeAcceptor {
   readonly #context: HandshakeContext;

@@ -6,8 +6,8 @@ const ofCertificates = /CERT|UNKNOWN_CA|ACCESS_DENIED|SELF_SIGNED|UNABLE_TO|^ERR
 const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? "";
 
 /**
- * Whether an error of a TLS connection means that one side refuses the identity of the other side. A retry would fail
- * again.
+ * Whether an error of a TLS connection means that one process refuses the identity of the other process. A retry would
+ * fail again.
  */
 export const isCertificateFault = (error: Error): boolean => ofCertificates.test(codeOf(error));
 

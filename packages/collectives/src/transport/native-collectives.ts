@@ -6,16 +6,16 @@ import type { Eventually } from "./transport.ts";
  * Native collectives are an alternative to the algorithms of the table.
  */
 export interface NativeCollectives {
-  /** Algorithm name that `algorithmOf` returns for requests executed by these collectives. */
+  /** Algorithm name that `algorithmOf` returns for requests that native collectives execute. */
   readonly name: "native" | "exchange";
-  /** Whether these collectives sum in rank order. */
+  /** Whether native collectives sum in rank order. */
   readonly rankOrder: boolean;
   /**
-   * Size in bytes up to which requests are executed by a schedule and not by these collectives. The few messages of
+   * Size in bytes up to which requests are executed by a schedule and not by native collectives. The few messages of
    * such a schedule take less time than an engine call.
    */
   readonly schedulesUpTo: number;
-  /** Whether these collectives can execute a request. Depends only on values that are equal on all ranks. */
+  /** Whether native collectives can execute a request. Depends only on values that are equal on all ranks. */
   covers(request: CollectiveRequest): boolean;
   /**
    * Executes a request of all ranks of the world on a lane. `covers` must have returned true for the request.

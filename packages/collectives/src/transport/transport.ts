@@ -44,7 +44,7 @@ export interface Transport {
   /** Announces the dtype of the next request, for transports that compress data. */
   describe?(dtype: DType): void;
   /**
-   * Sends `bytes` to `peer`. The bytes must not change before `whenSent`. Both sides must pass the same `tag`;
+   * Sends `bytes` to `peer`. The bytes must not change before `whenSent`. Sender and receiver must pass the same `tag`;
    * otherwise the receiver throws.
    */
   send(peer: number, tag: number, bytes: Uint8Array): Eventually<SendHandle>;

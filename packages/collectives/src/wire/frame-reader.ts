@@ -80,7 +80,7 @@ export class FrameReader {
   /**
    * Records that `count` bytes were written at the beginning of `space()`.
    *
-   * @throws WireError if the protocol does not allow these bytes.
+   * @throws WireError if the protocol does not allow the written bytes.
    */
   filled(count: number): void {
     this.#refuseAfterFailure();
@@ -95,7 +95,7 @@ export class FrameReader {
   /**
    * Processes the next bytes of the link, in chunks of any size.
    *
-   * @throws WireError if the protocol does not allow these bytes.
+   * @throws WireError if the protocol does not allow the bytes.
    */
   push(chunk: Uint8Array): void {
     for (let taken = 0; taken < chunk.byteLength; ) {

@@ -1,7 +1,7 @@
 /**
  * Protocol version. The major number is in every frame's header; processes with different major numbers cannot read
  * each other's frames. A higher minor number adds only features that older versions can ignore: fields of handshake
- * messages, and frames that are sent only if both sides support them.
+ * messages, and frames that are sent only if both processes support the frames.
  */
 export const protocolVersion = { major: 2, minor: 0 } as const;
 

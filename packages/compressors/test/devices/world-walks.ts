@@ -62,8 +62,8 @@ export const worldWalks: readonly WorldWalk[] = rows.flatMap((row) => [
 
 /**
  * Returns the gradient of one rank in one step. In the first step, values are multiples of 1/4, so that many magnitudes
- * are tied, within a rank and between ranks. In the second step, rank 1 has only zeros. With these seeds, the gradients
- * of a bucket with one entry do not sum to zero, because errors are relative to the mean.
+ * are tied, within a rank and between ranks. In the second step, rank 1 has only zeros. The seeds are chosen so that
+ * the gradients of a bucket with one entry do not sum to zero, because errors are relative to the mean.
  */
 export const gradientOf = (bucket: Bucket, rank: number, number: number): NdArray => {
   const values = normalArray([lengthOf(bucket)], 2 + 100 * number + rank).toNumbers();

@@ -93,7 +93,7 @@ export interface DirectKernel {
   /** Returns the scratch bytes of one part. */
   readonly scratchBytes: (sizes: ConvolutionSizes) => number;
   /**
-   * Creates the kernel call for a convolution of these sizes.
+   * Creates the kernel call for a convolution of the given sizes.
    *
    * @param scratchBytes Bytes between the scratch regions of consecutive parts.
    */

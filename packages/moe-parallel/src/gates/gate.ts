@@ -135,7 +135,7 @@ const loadOf = (routing: ExpertChoices | Mixture, numExperts: number): Tensor =>
     : full([numExperts], routing.dispatch_TEC.shape[2]!);
 
 /**
- * Defines a gate from its specific part. The common part casts tokens to f32, adds losses, sums loads over ranks, and
+ * Defines a gate from its routing function. The gate also casts tokens to f32, adds losses, sums loads over ranks, and
  * updates the state only in training.
  *
  * Cost: one all-reduce of E + 1 numbers, plus the all-reduces of the losses.

@@ -31,7 +31,7 @@ import { refreshFactors } from "./refresh-factors.ts";
 import { broadcastTogether } from "../broadcast-together.ts";
 
 export interface KfacOptions extends UpdateSizeOptions {
-  /** Layers to precondition: see `findLayers`. Gradients of weights outside these layers are not changed. */
+  /** Layers to precondition: see `findLayers`. Gradients of all other weights are not changed. */
   readonly layers: readonly Layer[];
   /** Damping γ, added to the curvature. Default: 0.03. */
   readonly damping?: Schedule;
@@ -90,8 +90,8 @@ const splitBias = (matrix: Tensor, { weight, bias }: LayerGradient): LayerGradie
  * Apply momentum, weight decay and learning rate afterwards. Before the first refresh, gradients are divided by γ.
  *
  * @throws ArgumentError if the list of layers is empty, or an option is out of range.
- * Cost per layer: state of `inputs² + outputs²` numbers for the factors and again for the derived tensors; `2 · inputs
- * · outputs · (inputs + outputs)` flops per step; for a refresh see `FactorInverse`.
+ * Cost per layer: state of `inputs² + outputs²` numbers for the factors and again for the derived tensors;
+ * `2 · inputs · outputs · (inputs + outputs)` flops per step; for a refresh see `FactorInverse`.
  * @example
  * ```ts
  * const loss = (params: { w: Tensor }, x: Tensor, y: Tensor) => mean(square(subtract(matmul(x, params.w), y)));

@@ -74,7 +74,7 @@ export const meanOverParts = (
 });
 
 /**
- * Returns the name of one side of a layer in a bucket plan, such as `blocks.0.query:input`.
+ * Returns the name of a layer side (its inputs or output gradients) in a bucket plan, such as `blocks.0.query:input`.
  * @example
  * ```ts
  * console.log(sideName("head.weight", "input")); // head.weight:input
@@ -97,7 +97,7 @@ const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
 };
 
 /**
- * Returns the buckets that `meanStatistics` uses without a plan, if a step computes the sides in the given order.
+ * Returns the buckets that `meanStatistics` uses without a plan, if a step computes the statistics in the given order.
  *
  * @param sides layer sides, each with its name and the number of floats to send (`elements`).
  * @example

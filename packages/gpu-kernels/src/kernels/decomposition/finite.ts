@@ -10,8 +10,8 @@ import { wgsl } from "../../wgsl.ts";
 export const infinite = "0x7f800000u";
 
 /**
- * WGSL of three functions. `scale_of(bits) -> f32` returns the power of two that scales a magnitude with these bits to
- * the range from 1 to 2. `unscale_of(bits) -> f32` returns its reciprocal. `not_a_number()` returns NaN.
+ * WGSL of three functions. `scale_of(bits) -> f32` returns the power of two that scales a magnitude with the given bits
+ * to the range from 1 to 2. `unscale_of(bits) -> f32` returns its reciprocal. `not_a_number()` returns NaN.
  */
 export const scaleFunctions: string = wgsl`
   var<private> never: u32 = 0u;

@@ -10,9 +10,10 @@ const each = 4;
 
 /**
  * Selects the largest elements with one workgroup per row. The workgroup finds the k-th largest key, byte by byte from
- * the top. For each byte, it counts the keys that have the bytes picked so far by the value of their next byte, and
- * picks the value at which the count from above reaches k. Then the workgroup writes the keys above the threshold, and
- * the first equal keys, in order of position. Reads each row five times; all reads except the first come from caches.
+ * the top. For each byte, the workgroup counts the keys that have the bytes picked so far by the value of their next
+ * byte, and picks the value at which the count from above reaches k. Then the workgroup writes the keys above the
+ * threshold, and the first equal keys, in order of position. Reads each row five times; all reads except the first come
+ * from caches.
  */
 export const rowSelectPass = ({ rows, size, k, by }: Selection, to: Winners | undefined): Pass => {
   const win = winText(to);

@@ -48,7 +48,7 @@ export interface Stage {
   readonly kept: readonly KeptValue[];
 }
 
-/** Parameter that several stages read. The parameter gradient is the sum over these stages. */
+/** Parameter that several stages read. The parameter gradient is the sum over the stages that read the parameter. */
 export interface SharedParam {
   readonly leaf: number;
   /** Path of the parameter in the tree of parameters. */
