@@ -71,7 +71,7 @@ for (const sums of ["header", "payload"] as const) {
 
   for (const size of sizes) {
     const bytes = size * mebibyte;
-    // Pieces of 1 MiB stay in the L2 cache from the socket to the sum and back.
+    // Segments of 1 MiB stay in the L2 cache from the socket to the sum and back.
     const segments = Math.max(1, size / 2);
     const schedule = ring.schedule({ rank, worldSize: 2, elementCount: bytes / 4, segments });
     const region = new Uint8Array(sharedMemory.buffer, 0, bytes);

@@ -21,7 +21,7 @@ import type { RunContext } from "./model.ts";
 // Training minimizes the mean over all ranks. So the gradient of a sharded parameter is divided by the number of ranks
 // that shard it, and every gradient is averaged over the ranks that hold the same values. This holds whether or not the
 // losses are equal on all ranks of the axis, so nothing is counted P times. Experts follow the same rule. In contrast,
-// Megatron's pair of functions, with an identity on one side, gives the gradient of one rank's loss.
+// Megatron's pair of functions, each of which is the identity in one direction, gives the gradient of one rank's loss.
 
 /**
  * Options of tensor parallelism. In each pair of consecutive matrices, the first matrix is sharded by columns and the

@@ -50,7 +50,7 @@ const run = async (
   const traced = (own: Readonly<Record<string, core.Tensor>>): core.Tensor[] => {
     const leavesOf = (values: Readonly<Record<string, core.Tensor>>): core.Tensor[] => {
       const scope: Record<string, unknown> = { ...core, ...values };
-      // The evaluated code comes from a page of this repository.
+      // The evaluated code comes from docs/guides/from-pytorch.md.
       const value = new Function(...Object.keys(scope), `"use strict"; return (${code});`)(...Object.values(scope));
       return core.flattenTree<core.Tensor>(value as core.Tensor).leaves;
     };

@@ -48,7 +48,7 @@ const arrays = {
 const run = async (code: string, others: Record<string, unknown> = {}): Promise<core.NdArray[]> => {
   const traced = (own: Record<string, core.Tensor>): core.Tensor[] => {
     const names: Record<string, unknown> = { ...core, ...models, backend, ...others, ...own };
-    // The evaluated code comes from a page of this repository.
+    // The evaluated code comes from docs/guides/from-pytorch.md.
     const value: unknown = new Function(...Object.keys(names), `"use strict"; return (${code});`)(
       ...Object.values(names),
     );

@@ -43,7 +43,8 @@ describe("copies that leave a rank at a level", () => {
       const own = positionOf(rank, levels);
       return axes.map((axis, hop) => {
         const isOwn = (position: readonly number[], i: number): boolean => position[i] === own[i];
-        // This rank holds copies with targets on its side of the axes not yet used, from its side of all other axes.
+        // This rank holds the copies whose targets have its coordinate on the axes used so far, and whose senders have
+        // its coordinate on all other axes.
         const here = entries.filter(
           ({ from, to }) =>
             axes.slice(0, hop).every((i) => isOwn(to, i)) && axes.slice(hop).every((i) => isOwn(from, i)),

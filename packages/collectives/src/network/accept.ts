@@ -135,8 +135,8 @@ export const acceptSocket = (
     if (type === "hello" && now === "hello") challenge(payload);
     else if (type === "proof" && now === "proof") prove(payload);
     else if (type === "join" && now === "join") judge(seals!.opener.open(type, payload));
-    // The peer detected that this side does not know the peer's secret. The peer's message is not authenticated, so the
-    // error does not quote this message.
+    // The peer detected that this process does not know the peer's secret. The peer's message is not authenticated, so
+    // the error does not quote this message.
     else if (type === "refuse" && now === "proof") drop(mismatchError(identity.rank, remote, secretUnknown));
     else drop(garbage(new Error(`it sent an unexpected ${type} frame`)));
   };

@@ -178,7 +178,7 @@ export class ResumableSocket {
     this.#heardAt = performance.now();
     this.#unacknowledged.acknowledge(peerHas);
     if (this.#receiver !== undefined) this.#listen();
-    // The accepting side waits for a frame, because the other end may still be checking the response.
+    // The accepting end waits for a frame, because the other end may still be checking the response.
     this.#ready = this.#redial !== undefined;
     if (this.#ready) this.#resume();
   }

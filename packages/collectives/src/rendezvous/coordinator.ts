@@ -284,7 +284,7 @@ class HostedRendezvous implements ThreadedCoordinator {
           : "it is heard again";
         if (member !== undefined) this.#event("silent", `${member.name}: ${what}`);
       },
-      // The frame has this side's protocol version, so that the other side also detects the mismatch.
+      // The frame has this process's protocol version, so that the peer also detects the mismatch.
       farewell: (error) => (isOtherVersion(error) ? "refuse" : undefined),
       ended: (ending) => {
         clearTimeout(patience);

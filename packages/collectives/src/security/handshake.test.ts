@@ -153,7 +153,7 @@ test("proofs and seals are those of docs/protocol.md", () => {
 describe("minor versions", () => {
   test("adjacent versions use the lower one, all others are incompatible", () => {
     expect([0, 1, 2, 3].map((peer) => agreeMinor(1, peer))).toEqual([0, 1, 1, undefined]);
-    // Both sides compute the same result.
+    // Both processes compute the same result.
     fc.assert(fc.property(fc.nat(255), fc.nat(255), (a, b) => void expect(agreeMinor(a, b)).toBe(agreeMinor(b, a))));
   });
 

@@ -130,7 +130,7 @@ const telescopes: Law = {
   name: "with error feedback, the means of all steps and the residuals add up to the mean gradients",
   appliesTo: always,
   check: (row) => {
-    // Wrapped in error feedback even if the row keeps a residual already: nothing may be lost then either.
+    // Also wraps rows that already keep a residual, because no value may be lost in this case either.
     const worlds = worldsOf(
       row,
       cycleOf(row, (aggregator) => withErrorFeedback(aggregator as Aggregator)),

@@ -150,8 +150,8 @@ describe("exchangeSeconds", () => {
       flat: line(1, 10),
       levels: [{ numGroups: 2, between: line(2, 100), within: line(4, 1000) }],
     };
-    // Flat: at most one token from rank to rank, four of them. Two levels: index 0 has the tokens of ranks 0 and 2,
-    // neither of which sends more than one; rank 2 then has both tokens for expert 3, and rank 3 has two of its own.
+    // Flat: each rank sends four messages of at most one token. Two levels: between hosts, ranks with index 0 send at
+    // most one token. Then rank 2 sends two tokens to expert 3, and rank 3 keeps two tokens for expert 3.
     expect(exchangeSeconds(routing, placeInOrder(4, 4), levels, { bytesPerToken: 0.5 })).toEqual([
       1 + 10 * 4 * 1 * 0.5,
       2 + 100 * 2 * 1 * 0.5 + 4 + 1000 * 2 * 2 * 0.5,
@@ -192,8 +192,8 @@ describe("exchangeSeconds", () => {
   });
 
   test("equal senders: a group receives equal parts from all senders, so the maximum is over groups", () => {
-    // By hand: both tokens of rank 0 have both experts on rank 0, the tokens of rank 1 have one each on rank 1. Rank 0
-    // receives two tokens or four choices, one half from either rank; counted by sender, all of them from rank 0.
+    // By hand: both tokens of rank 0 chose both experts of rank 0, and each token of rank 1 chose one expert of rank 1.
+    // Rank 0 receives two tokens or four choices: half from each rank with equal senders, all from rank 0 otherwise.
     const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 1, 1, 0, 2, -1, 3, -1) };
     const seconds = (sent: Routing, hasEqualSenders: boolean): readonly number[] =>
       exchangeSeconds(

@@ -67,7 +67,7 @@ describe("convTranspose2d", () => {
           ],
           referenceBackend(),
         )(a, w, x)) as unknown as [NdArray, NdArray];
-        // Integers, so that both sides are exact. The law also requires that conv2d(a, w) has the shape of x.
+        // Integers, so that both sums are exact. The law also requires that conv2d(a, w) has the shape of x.
         expect(right.item()).toBe(left.item());
       }),
       { numRuns: 150 },

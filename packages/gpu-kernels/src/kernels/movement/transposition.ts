@@ -37,7 +37,7 @@ export const transpositionOf = (view: View, dtype: DType): Transposition | undef
   const column = dims[at]!;
   if (Math.min(inner.size, column.size) < minSide) return undefined;
   const perWord = 4 / bytesPerElement[dtype];
-  // Words are read and written as a unit, so rows of both sides must start at word boundaries.
+  // Complete words are read and written, so rows of the input and of the output must start at word boundaries.
   const others = dims.filter((dim) => dim !== column);
   if (view.offset % perWord !== 0 || inner.size % perWord !== 0 || others.some(({ stride }) => stride % perWord !== 0))
     return undefined;
