@@ -80,7 +80,8 @@ interface JoinData {
 /**
  * Joins a world as the rank of `connection`. Call this function in the rank's compute thread. The companion thread,
  * which the world starts, executes requests while this thread computes. Between threads, `wait` executes a request in
- * the calling thread if the companion has not begun the request. This saves the time to wake another thread.
+ * the calling thread if the companion has not begun the request. In this case, the time to wake another thread is
+ * saved.
  *
  * In a world of several processes, all ranks must join. Ranks then compare the settings that must be equal on all
  * ranks.

@@ -59,7 +59,7 @@ export const interleave = (
  * of s slices of the vector are interleaved.
  *
  * Cost: the same number of bytes, s times the number of messages, R + s − 1 rounds instead of R. The critical path is
- * the path of the first slice plus, for each later slice, the work of its busiest rank. This critical path is exact for
+ * the path of the first slice plus, for each later slice, the work of its busiest rank. The critical path is exact for
  * chains, and if all ranks do the same work.
  *
  * @param options.onePerPair whether a rank sends at most two messages per round to one peer, no matter how many slices

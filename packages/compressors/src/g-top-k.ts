@@ -100,8 +100,8 @@ const mergeRounds = (
  * Nothing is lost. After each round, all ranks of a group have the group's entries, so each rank knows when its own
  * entries are dropped. The value at an index is the sum over the ranks whose entry at this index was never dropped.
  * `sent` contains a rank's entries that were never dropped, and error feedback adds all other entries to the residual.
- * (The published method only returns entries to the residual whose index is absent from the result. It loses an entry
- * that was dropped in a round while another rank's entry with the same index survived.)
+ * (The published method only returns entries to the residual whose index is absent from the result. The published
+ * method loses an entry that was dropped in a round while another rank's entry with the same index survived.)
  *
  * The published method uses a reduction tree and a broadcast: 2 log₂P steps of 8k bytes, and ranks that have left the
  * tree do not see later drops. This implementation needs only log₂P steps, in which a rank sends 8k log₂P bytes. With

@@ -52,8 +52,8 @@ export const runWorld = <Args extends readonly unknown[], Result>(
 };
 
 /**
- * Rounds arrays to f32 in place. This is safe, because an operator returns new arrays or an operand that is already
- * rounded.
+ * Rounds arrays to f32 in place. The rounding is safe, because an operator returns new arrays or an operand that is
+ * already rounded.
  */
 const rounded = (data: readonly Float64Array[], outputs: readonly TensorSpec[]): readonly Float64Array[] => {
   data.forEach((values, output) => {

@@ -116,8 +116,8 @@ function divideRow(row: usize, by: f32, bytes: usize): void {
 }
 
 /**
- * Whether zeros of the right-hand side stay zero in the solution. This is true if all entries of the selected triangle
- * are finite and no pivot is zero.
+ * Whether zeros of the right-hand side stay zero in the solution. Zeros stay zero if all entries of the selected
+ * triangle are finite and no pivot is zero.
  */
 function keepsZeros(l: usize, n: usize, lower: bool, unitDiagonal: bool): bool {
   for (let i: usize = 0; i < n; i++) {

@@ -48,8 +48,8 @@ const longRow = 256;
 const alignUp16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
 /**
- * Merges a multiplication and an addition or subtraction into one multiply-add if nothing else reads the product. This
- * saves a pass over the tile, and one rounding if the build has fused multiply-add.
+ * Merges a multiplication and an addition or subtraction into one multiply-add if nothing else reads the product. The
+ * merged program has one pass less over the tile, and one rounding less if the build has fused multiply-add.
  */
 const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): Micro[] => {
   const uses = new Map<number, number>();
@@ -138,8 +138,8 @@ const liveMicros = (micros: readonly Micro[], results: readonly number[]): Micro
 const floatByte = 5;
 
 /**
- * Moves a cast to bytes into the store if only one output reads the result of the cast. This saves a pass over the
- * tile.
+ * Moves a cast to bytes into the store if only one output reads the result of the cast. The program then has one pass
+ * less over the tile.
  */
 const castInStore = (
   micros: readonly Micro[],

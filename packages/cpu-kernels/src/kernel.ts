@@ -3,9 +3,10 @@ import type { Team } from "./team/team.ts";
 import type { WasmExports } from "./wasm-exports.ts";
 
 /**
- * Runs the kernel once. Entries of `inputs` and `outputs` are byte addresses in the shared memory. They are aligned to
- * 16 bytes, or to the element if the planner placed a value inside a larger value. `scratch` is the address of the
- * requested scratch bytes, and `constants` is the address of the kernel's constants; both are aligned to 16 bytes.
+ * Runs the kernel once. Entries of `inputs` and `outputs` are byte addresses in the shared memory. The addresses are
+ * aligned to 16 bytes, or to the element if the planner placed a value inside a larger value. `scratch` is the address
+ * of the requested scratch bytes, and `constants` is the address of the kernel's constants; both are aligned to 16
+ * bytes.
  */
 export type KernelCall = (inputs: Int32Array, outputs: Int32Array, scratch: number, constants: number) => void;
 

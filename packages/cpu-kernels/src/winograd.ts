@@ -51,7 +51,8 @@ export const suitsWinograd = (s: ConvolutionSizes): boolean => {
 };
 
 /**
- * Sizes of a Winograd convolution with tiles of 4 × 4 results. It is either a forward convolution or an input gradient.
+ * Sizes of a Winograd convolution with tiles of 4 × 4 results. The convolution is a forward convolution or an input
+ * gradient.
  */
 interface Tiling {
   readonly height: number;

@@ -32,8 +32,8 @@ const alignment = 16;
 /** Bytes of a guard, which is placed between blocks and around all blocks. Wider than any vector or tile row. */
 const guardBytes = 256;
 /**
- * Word that fills unused memory: a NaN as f32 and, in its upper half, as f16 and bf16. It is neither a mask nor a small
- * number.
+ * Word that fills unused memory: a NaN as f32 and, in its upper half, as f16 and bf16. The word is neither a mask nor a
+ * small number.
  */
 const poison = 0x7fc0_de5a;
 const pageBytes = 65_536;

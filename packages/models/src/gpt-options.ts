@@ -39,8 +39,8 @@ export interface GptOptions extends TransformerOptions {
 }
 
 /**
- * A layer that replaces a feed-forward layer and maps [B, T, D] to [B, T, D]. It may have a state and may add a term to
- * the loss.
+ * A layer that replaces a feed-forward layer and maps [B, T, D] to [B, T, D]. The layer may have a state and may add a
+ * term to the loss.
  */
 export interface FeedForwardLayer<Params = unknown, State = unknown> {
   /**

@@ -87,7 +87,7 @@ export const pixels = (images: Tensor): Tensor => {
 
 /**
  * Applies dropout during training; returns the input unchanged in evaluation. `use` is an integer that is folded into
- * the key. It must differ between the layers of a model, so that each layer draws different random values.
+ * the key. The integer must differ between the layers of a model, so that each layer draws different random values.
  *
  * @throws ArgumentError when training with a rate above 0 and no key, because dropout would then drop the same values
  * in every step.

@@ -47,7 +47,7 @@ export interface MpiWorld {
    * so use `abort` instead.
    */
   finalize(): Promise<void>;
-  /** Stops all ranks of the job immediately, with this exit code. */
+  /** Stops all ranks of the job immediately, with the given exit code. */
   abort(code: number): Promise<never>;
 }
 

@@ -99,7 +99,7 @@ const rankOnePreconditioner = (
 
 /**
  * Eva: multiplies the gradient of each layer by the inverse of `ā āᵀ ⊗ ḡ ḡᵀ + γI`. ā and ḡ are running means of the
- * layer's inputs and output gradients. This is K-FAC with vectors instead of matrices.
+ * layer's inputs and output gradients. Eva is K-FAC with vectors instead of matrices.
  *
  * `V = (∇ − β ā ḡᵀ) / γ` with `β = ḡᵀ∇ā / (γ + ‖ā‖²‖ḡ‖²)`, then scaled according to `size`. Apply momentum, weight
  * decay and learning rate afterwards.

@@ -83,7 +83,7 @@ export interface CollectiveHandle {
 export interface Communicator {
   readonly rank: number;
   readonly worldSize: number;
-  /** Starts a collective; returns at once. Input and output belong to the communicator until `wait` returns. */
+  /** Starts a collective; returns immediately. Input and output belong to the communicator until `wait` returns. */
   start(request: CollectiveRequest): CollectiveHandle;
   /**
    * Blocks until the request is complete, or returns a promise if the host cannot block. Throws if a peer is lost or on

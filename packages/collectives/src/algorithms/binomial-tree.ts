@@ -40,8 +40,8 @@ export interface BlockBranch extends Branch {
 
 /**
  * Returns the branch at level `k` of a tree with contiguous subtrees. The distance to a child is half the distance at
- * the previous level. This distance equals the number of positions in the child's subtree. In ascending order the
- * levels scatter blocks; in descending order they gather blocks.
+ * the previous level. The distance to a child equals the number of positions in the child's subtree. In ascending order
+ * the levels scatter blocks; in descending order they gather blocks.
  */
 export const halvingBranch = (position: number, worldSize: number, k: number): BlockBranch => {
   const distance = 2 ** (splitLevels(worldSize) - 1 - k);

@@ -11,8 +11,8 @@ import { halvingMessages, halvingRounds } from "./recursive-halving.ts";
  *
  * Cost: 2⌈log₂P⌉ rounds. With Q = 2^⌊log₂P⌋ the busiest rank sends ⌈log₂P⌉ + 1 messages, (P − 1 + max(P − Q, Q / 2)) /
  * P · S bytes; 2(P − 1) / P · S along the critical path. Needs no scratch memory. Source: Rabenseifner, "Optimization
- * of collective reduction operations", 2004; unlike there, groups of any size are split, into uneven halves if
- * necessary.
+ * of collective reduction operations", 2004; in contrast to this source, groups of any size are split, into uneven
+ * halves if necessary.
  * @example
  * ```ts
  * const { rounds } = halvingReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 });

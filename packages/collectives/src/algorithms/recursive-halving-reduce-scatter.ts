@@ -7,8 +7,8 @@ import { halvingMessages, halvingRounds } from "./recursive-halving.ts";
  * Reduce-scatter by recursive halving, for any P (`halvingRounds`).
  *
  * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes; S / 2 bytes of scratch
- * memory. Source: Thakur, Rabenseifner and Gropp, 2005, for P = 2^k; unlike there, groups of any size are split, into
- * uneven halves if necessary.
+ * memory. Source: Thakur, Rabenseifner and Gropp, 2005, for P = 2^k; in contrast to this source, groups of any size are
+ * split, into uneven halves if necessary.
  * @example
  * ```ts
  * const { rounds } = recursiveHalvingReduceScatter.schedule({ rank: 0, worldSize: 4, elementCount: 8 });

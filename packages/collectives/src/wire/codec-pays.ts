@@ -17,7 +17,7 @@ export interface CodecRates {
  *
  * With T(M) = α + M/B the size M and the start-up time α cancel: 1/E + 1/D + 1/(r·B) < 1/B, or B · (1/E + 1/D) < 1 −
  * 1/r, where B is the link's rate, E the encoding rate, D the decoding rate and r the compression ratio. If encoding,
- * sending and decoding of successive frames overlap, compression pays off up to a higher B. This function assumes no
+ * sending and decoding of successive frames overlap, compression pays off up to a higher B. The function assumes no
  * overlap, because the threads that run the codec also compute sums.
  *
  * Source: ZipCCL, arXiv 2604.27844 (adaptive choice).

@@ -37,8 +37,8 @@ const runShare = (
 };
 
 /**
- * Returns the contraction of one product, for groups of average size. It decides between BLAS and WebAssembly, because
- * the rows per group are known only at run time.
+ * Returns the contraction of one product, for groups of average size. The contraction decides between BLAS and
+ * WebAssembly, because the rows per group are known only at run time.
  */
 const contractionOf = (
   variant: string,

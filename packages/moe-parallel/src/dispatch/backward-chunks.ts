@@ -14,7 +14,7 @@ export interface RechunkableDispatch {
 /**
  * Sends tokens to their experts, applies the experts, and sends the results back. Uses `sizes.numChunks` chunks in the
  * forward pass and `work.backwardChunks` chunks in the backward pass. The backward pass is traced as if the forward
- * pass had used the backward chunks. It reuses the received rows of the forward pass, rearranged.
+ * pass had used the backward chunks. The backward pass reuses the received rows of the forward pass, rearranged.
  *
  * Cost: no additional bytes compared with equal chunks. Activations inside experts belong to forward chunks. So they
  * are not saved, and the backward pass recomputes them, like a `checkpoint` around the experts.

@@ -35,8 +35,9 @@ export interface SoftParams {
  * each slot is a mean of tokens, weighted by the softmax of the scores over tokens. The output of each token is a mean
  * of slot outputs, weighted by the softmax over slots. The gate is fully differentiable, and every expert is used.
  *
- * The softmax over tokens includes all tokens of one rank. It mixes sequences, and later tokens with earlier tokens, so
- * the gate is not suited to language models. Loads are equal by construction, so auxiliary losses have no effect.
+ * The softmax over tokens includes all tokens of one rank. The softmax mixes sequences, and later tokens with earlier
+ * tokens, so the gate is not suited to language models. Loads are equal by construction, so auxiliary losses have no
+ * effect.
  *
  * Cost: `6·T·D·E·C` flops.
  * @throws ArgumentError if a size is not a positive integer.

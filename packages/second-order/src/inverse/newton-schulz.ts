@@ -38,9 +38,9 @@ export interface NewtonSchulzOptions {
  * result for a zero matrix is zero.
  *
  * For a matrix that is much longer than wide, the iterations use only its Gram matrix, `Q ← PQ`, `G ← PGP`, and the
- * result is `QX`. This is valid because all P are polynomials of the same matrix. Rounding of G affects only singular
- * values below 10⁻³ of the largest singular value. After five iterations, such small values are at most as large as the
- * result for a singular value of 10⁻³.
+ * result is `QX`. The Gram matrix is sufficient, because all P are polynomials of the same matrix. Rounding of G
+ * affects only singular values below 10⁻³ of the largest singular value. After five iterations, such small values are
+ * at most as large as the result for a singular value of 10⁻³.
  *
  * @param x f32 [..., n, m], for example [512, 2048].
  * @returns f32 of the same shape.

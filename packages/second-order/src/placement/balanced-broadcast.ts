@@ -12,8 +12,9 @@ export interface FactorTimes {
 
 /**
  * Decides for each factor whether to send its inverse. If inverting takes less time than sending, every rank inverts
- * the factor. Otherwise one rank inverts and sends it. These factors are assigned largest first, each to the least
- * loaded rank. A and G of a layer are placed independently. With a single rank, nothing is sent.
+ * the factor. Otherwise one rank inverts the factor and sends the inverse. Factors that one rank inverts are assigned
+ * largest first, each to the least loaded rank. A and G of a layer are placed independently. With a single rank,
+ * nothing is sent.
  *
  * @throws ArgumentError if there are no layers or no ranks, or a time is negative or not finite.
  * @example

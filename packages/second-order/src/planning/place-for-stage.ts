@@ -11,9 +11,9 @@ import { inverseSecondsOf } from "./stage-times.ts";
  * factors on all ranks, or round-robin. Among equally fast candidates, the candidate that sends the fewest factors is
  * chosen.
  *
- * `placeBalanced` compares inverting and sending separately for each factor. It ignores that ranks invert concurrently,
- * and that factors are inverted before they are sent. So `placeBalanced` can be slower than inverting all factors on
- * all ranks (one factor: inverse 10, broadcast 9).
+ * `placeBalanced` compares inverting and sending separately for each factor. `placeBalanced` ignores that ranks invert
+ * concurrently, and that factors are inverted before they are sent. So `placeBalanced` can be slower than inverting all
+ * factors on all ranks (one factor: inverse 10, broadcast 9).
  *
  * Cost: O(factors · (factors + ranks)).
  * @throws ArgumentError under the conditions of `formStages`.

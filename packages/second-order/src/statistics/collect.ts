@@ -84,7 +84,7 @@ export const sideName = (path: string, side: LayerSide): string => `${path}:${si
 
 /**
  * Returns a function that assigns items to buckets of `bucketBytes` in order. Call the function with the size of each
- * item in bytes. It returns true if the item completes a bucket.
+ * item in bytes. The function returns true if the item completes a bucket.
  */
 const filling = (bucketBytes: number): ((bytes: number) => boolean) => {
   let openBytes = 0;

@@ -16,7 +16,7 @@ const total = ({ slabBytes }: Packing): number => slabBytes.reduce((sum, bytes) 
 
 /**
  * Returns the offset at which to place `interval`: the start of the smallest sufficient gap between the intervals alive
- * at the same time. If no gap is large enough, the end of the last of these intervals.
+ * at the same time. If no gap is large enough, returns the end of the last of these intervals.
  */
 const bestOffset = (
   intervals: readonly Interval[],

@@ -103,8 +103,8 @@ export interface TiledOptions {
 }
 
 /**
- * Granularity of part lengths, as a number of terms. It is a multiple of every tile's inner size, so that the split of
- * a sum does not depend on the tile.
+ * Granularity of part lengths, as a number of terms. The granularity is a multiple of every tile's inner size, so that
+ * the split of a sum does not depend on the tile.
  */
 const splitStep = 32;
 

@@ -114,8 +114,6 @@ export const weightBindings = (
   },
 ];
 
-/**
- * Returns the number of elements of a weight, rounded up to complete vectors. This is the size of one partial result.
- */
+/** Returns the number of elements of a weight, rounded up to complete vectors: the size of one partial result. */
 export const weightLength = ({ kernel, channels, outChannels, groups }: Geometry): number =>
   Math.ceil((((kernel[0] * kernel[1] * channels) / groups) * outChannels) / 4) * 4;

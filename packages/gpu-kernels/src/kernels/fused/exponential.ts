@@ -5,7 +5,7 @@ import { wgsl } from "../../wgsl.ts";
 // least-squares fits at Chebyshev nodes, weighted for relative error. The result is accurate even if `fma` is not
 // fused, because products with the first part of ln 2 are exact.
 
-/** High part of ln 2. It has few enough bits that its product with an exponent is exact. */
+/** High part of ln 2. The constant has few enough bits that its product with an exponent is exact. */
 const ln2High = "0.693359375";
 const ln2Low = "-2.12194440e-4";
 

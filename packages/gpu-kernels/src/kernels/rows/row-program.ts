@@ -1,7 +1,7 @@
 import type { Binding, BindingSource } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** An operand of a row kernel. It has one entry per element, per column (the same for all rows), or per row. */
+/** Operand of a row kernel, with one entry per element, per column (the same for all rows), or per row. */
 export interface RowOperand {
   readonly name: string;
   readonly per: "element" | "column" | "row";

@@ -1,9 +1,9 @@
 import { elementCount, rowMajorStrides, type Shape } from "../../shape.ts";
 
 /**
- * Iteration space over n elements in row-major order. It is given by its extents: the element counts of the nested
- * blocks, ascending. Shape `[64, 10]` has the extents {10, 640}; shape `[640]` has the extent {640}. Dimensions of size
- * 1 are omitted. Each extent divides the next extent.
+ * Iteration space over n elements in row-major order. The space is given by its extents: the element counts of the
+ * nested blocks, ascending. Shape `[64, 10]` has the extents {10, 640}; shape `[640]` has the extent {640}. Dimensions
+ * of size 1 are omitted. Each extent divides the next extent.
  */
 export type Extents = readonly number[];
 
