@@ -11,8 +11,9 @@ import { withErrorFeedback } from "./error-feedback.ts";
 import { powerSgdAggregator } from "./power-sgd.ts";
 
 /**
- * Runs several steps under alternating aggregators, and returns the mean of each step. @param steps gradients of all
- * ranks per step, each a flat matrix `[n, m]`.
+ * Runs several steps under alternating aggregators, and returns the mean of each step.
+ *
+ * @param steps gradients of all ranks per step, each a flat matrix `[n, m]`.
  */
 const run = (
   cycle: readonly Aggregator[],

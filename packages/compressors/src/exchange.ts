@@ -64,7 +64,17 @@ export const bucketsOf = (params: unknown, plan: BucketPlan): Bucket[] => {
   return plan.map((bucket) => bucketOf(bucket.map((path) => ({ path, shape: specs.get(path)!.shape }))));
 };
 
-/** Returns the compressor's initial state for each bucket, for example an error feedback residual. Traced. */
+/**
+ * Returns the compressor's initial state for each bucket, for example an error feedback residual. Traced.
+ *
+ * @example
+ * ```ts
+ * const compressor = withErrorFeedback(topKCompressor({ density: 0.5 }));
+ * const init = (w: Tensor) => initExchange({ w }, { compressor });
+ * const [state] = await evaluate(init, referenceBackend())(NdArray.from([1, -4, 3, 2]));
+ * console.log(state!.residual.toNumbers()); // [0, 0, 0, 0]
+ * ```
+ */
 export const initExchange = <State>(
   params: unknown,
   { compressor, buckets = bucketPerTensor(params) }: BucketOptions<State>,

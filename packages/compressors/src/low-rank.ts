@@ -63,8 +63,9 @@ export const checkLowRankOptions = (name: string, { rank, minimumCompression = 2
 };
 
 /**
- * Decides from shapes alone which tensors of a bucket are compressed. @param factorsPerStep number of factors to send
- * per step.
+ * Decides from shapes alone which tensors of a bucket are compressed.
+ *
+ * @param factorsPerStep number of factors to send per step.
  */
 export const planLowRank = (
   { tensors }: Bucket,

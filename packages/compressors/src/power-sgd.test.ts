@@ -10,8 +10,9 @@ import type { LowRankOptions } from "./low-rank.ts";
 import { powerSgdAggregator } from "./power-sgd.ts";
 
 /**
- * Runs several steps, and returns the mean of each step. @param steps gradients of all ranks per step, each a flat
- * matrix `[n, m]`.
+ * Runs several steps, and returns the mean of each step.
+ *
+ * @param steps gradients of all ranks per step, each a flat matrix `[n, m]`.
  */
 const run = (
   shape: readonly number[],

@@ -35,8 +35,11 @@ export interface Stepper {
   /** Bytes of ragged collectives that a rank sends in a first step, averaged over ranks. */
   raggedBytes(gradients: readonly ArrayLike<number>[], seed?: number): number;
   /**
-   * Runs a step. @param gradients one gradient per rank. @param seed seed of the step's random key. @param number step
-   * number.
+   * Runs a step.
+   *
+   * @param gradients one gradient per rank.
+   * @param seed seed of the step's random key.
+   * @param number step number.
    */
   step(
     gradients: readonly ArrayLike<number>[],

@@ -38,8 +38,9 @@ const joinRoutings = (parts: readonly (ExpertChoices | Mixture)[]): ExpertChoice
 };
 
 /**
- * Returns a gate that routes each part of the tokens separately, like gates on separate ranks. @param keys one key per
- * part.
+ * Returns a gate that routes each part of the tokens separately, like gates on separate ranks.
+ *
+ * @param keys one key per part.
  */
 export const byParts = <Params, State>(gate: Gate<Params, State>, keys: readonly Tensor[]): Gate<Params, State> => ({
   ...gate,

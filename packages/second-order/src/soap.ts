@@ -210,8 +210,9 @@ export const scaleBySoap = ({
     );
   };
   /**
-   * Creates one square tensor for the rows and one for the columns of each matrix. @param fill returns the tensor
-   * [size, size] for one matrix.
+   * Creates one square tensor for the rows and one for the columns of each matrix.
+   *
+   * @param fill returns the tensor [size, size] for one matrix.
    */
   const eachSide = (params: unknown, fill: (size: number) => Tensor): SoapSides => {
     const { paths, matrices } = matricesOf(params);

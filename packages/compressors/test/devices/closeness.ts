@@ -157,14 +157,17 @@ const expectStateWithin = (
 };
 
 /**
- * Throws unless the initial states on devices equal the initial states of the reference. @param actual states per rank.
+ * Throws unless the initial states on devices equal the initial states of the reference.
+ *
+ * @param actual states per rank.
  */
 export const expectSameState = (row: Row, actual: readonly RankStep["state"][], expected: Stepped["state"]): void =>
   expectStateWithin(closenessIn(row, 1).values, actual, expected, []);
 
 /**
- * Throws unless a step on devices equals the step of the reference backend, within the row's tolerance. @param actual
- * results per rank.
+ * Throws unless a step on devices equals the step of the reference backend, within the row's tolerance.
+ *
+ * @param actual results per rank.
  */
 export const expectSameStep = (row: Row, actual: readonly RankStep[], expected: Stepped): void => {
   const closeness = closenessIn(row, actual.length);

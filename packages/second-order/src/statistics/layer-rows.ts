@@ -26,8 +26,10 @@ export interface LayerRows {
   /** Returns the sum of the rows per sample, f32 [samples, width]. */
   totalPerSample(samples: number): Tensor;
   /**
-   * Returns the rows of selected samples. @param samples number of all samples. @param chosen indices of the selected
-   * samples, i32 [n].
+   * Returns the rows of selected samples.
+   *
+   * @param samples number of all samples.
+   * @param chosen indices of the selected samples, i32 [n].
    */
   take(samples: number, chosen: Tensor): LayerRows;
 }

@@ -19,8 +19,9 @@ export interface GraphSlice {
 }
 
 /**
- * Finds the nodes needed to compute outputs from given values. @param isGiven Returns whether a value is given, by its
- * `valueKey`.
+ * Finds the nodes needed to compute outputs from given values.
+ *
+ * @param isGiven Returns whether a value is given, by its `valueKey`.
  */
 export const nodesWithin = (
   graph: Graph,
