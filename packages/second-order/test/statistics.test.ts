@@ -229,7 +229,7 @@ describe.each(testModels)("$name", (model) => {
       const all = observed(model, [batch], { statistic })[0]!;
       const everyone = observed(model, [batch], { statistic, draw: samples })[0]!;
       const some = observed(model, [batch], { statistic, draw: 2 })[0]!;
-      // The order of the drawn samples does not change the statistics. A draw of two samples gives one of the six pairs.
+      // The order of drawn samples does not change the statistics. A draw of two samples gives one of the six pairs.
       const pairs = [
         [0, 1],
         [0, 2],
