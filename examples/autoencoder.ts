@@ -9,7 +9,7 @@ import { dense, initDense, pixels, rowLossModel } from "@skein/models";
 import { mean, relu, reshape, sigmoid, splitKey, square, subtract, type Tensor } from "@skein/tensor-core";
 import { train } from "skein-train";
 
-/** Returns records whose only field is the image, without the labels, from the digits' records. */
+/** Returns records of images without labels, from records of digits. */
 const imagesOf = ({ count, fields }: Records): Records => ({ count, fields: { image: fields["inputs"]! } });
 
 const sizes = [784, 64, 16, 64, 784];

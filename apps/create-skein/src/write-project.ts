@@ -26,7 +26,7 @@ const ignoredEntries: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
 
 /**
  * Runs `work`, and converts file system errors to user errors.
- * @throws CreateError instead of a file system error; all other errors unchanged.
+ * @throws CreateError for a file system error. Other errors are rethrown unchanged.
  */
 const explained = <T>(folder: string, work: () => T): T => {
   try {
@@ -43,7 +43,7 @@ const explained = <T>(folder: string, work: () => T): T => {
 };
 
 /**
- * Returns whether the folder of the project is new or an existing empty folder.
+ * Returns "new" if the project folder does not exist, or "empty" if the folder exists and is empty.
  * @throws CreateError if the folder cannot be used.
  */
 export const folderState = (folder: string): "new" | "empty" =>

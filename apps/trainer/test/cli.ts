@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 /**
  * Options of Node and path of the program. If the test run has built the package, this is the built program, which
- * starts in 0.6 of the time; otherwise the source. `--no-memory-protection-keys`: see vitest.config.ts.
+ * starts in 60 % of the time; otherwise the source. `--no-memory-protection-keys`: see vitest.config.ts.
  */
 const program: readonly string[] =
   process.env["SKEIN_PROGRAM"] === "built"

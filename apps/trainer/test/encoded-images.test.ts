@@ -185,7 +185,10 @@ describe("a folder of images that disappears during a run", () => {
     expectSameEnd(output, join(folder, "whole"), steps);
   });
 
-  /** When evaluation begins, all training images and no test images are cached. */
+  /**
+   * Trains with an evaluation, and expects the training to stop at the start of the evaluation, when all training
+   * images and no test images are cached.
+   */
   const beforeEvaluation = async (more: Partial<TrainJob>): Promise<void> => {
     const data = { cacheMegabytes: (names.length * imageBytes) / 1e6 };
     const { step } = await withoutFolder(data, { ...more, evaluation: { batch: 4, everySteps: 120 } }, 60);

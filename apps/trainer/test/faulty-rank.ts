@@ -11,8 +11,8 @@ import { trainRank } from "../src/rank/train-rank.ts";
 export interface RankFault {
   /**
    * The WebGPU device of the rank is lost; a bit of its first parameter flips; or its thread ends, either before the
-   * step, or between moves of experts after the step, when the experts of one layer have moved and those of the next
-   * layer have not.
+   * step, or between moves of experts after the step, when the experts of one layer have moved and the experts of the
+   * next layer have not.
    */
   readonly kind: "lose-device" | "flip-bit" | "end" | "end-amid-moves";
   readonly rank: number;
@@ -28,7 +28,7 @@ export interface RankFault {
  */
 const variable = "SKEIN_TEST_FAULT";
 
-/** Returns the entry point of the thread of a faulty rank, for later runs. */
+/** Returns the entry file of a faulty rank's thread, for runs that are started after this call. */
 export const faultyRank = (fault: RankFault): URL => {
   process.env[variable] = JSON.stringify(fault);
   return new URL("./faulty-rank.ts", import.meta.url);

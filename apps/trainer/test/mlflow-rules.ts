@@ -34,7 +34,9 @@ const maxParamLength = 500;
 /** Returns the length of a text in characters as counted by Python. */
 const lengthOf = (text: string): number => [...text].length;
 
-/** Requires text that a UTF-8 database accepts. */
+/**
+ * Returns `value` if it is text of at most `most` characters that a UTF-8 database accepts. Otherwise throws a Refusal.
+ */
 const requireText = (value: unknown, most: number, what: string): string => {
   if (typeof value !== "string") return invalid(`${what} is no text`);
   if (!value.isWellFormed() || value.includes("\0")) throw new Refusal(500, "INTERNAL_ERROR", `${what} is no UTF-8`);
@@ -85,7 +87,7 @@ export const entriesOf = (list: unknown, what: "params" | "tags"): Entry[] =>
     value: requireText(value ?? "", what === "params" ? maxParamLength : maxTagLength, `${what}[${i}].value`),
   }));
 
-/** Parses the content of a request to `runs/log-batch`, which is accepted or refused as a unit. */
+/** Parses the content of a request to `runs/log-batch`, which is accepted or refused as a whole. */
 export const batchOf = (
   body: Raw,
 ): { readonly metrics: Metric[]; readonly params: Entry[]; readonly tags: Entry[] } => {

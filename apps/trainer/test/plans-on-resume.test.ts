@@ -49,7 +49,7 @@ const run = (settings: Settings, ranks: number, steps: number, output: string, r
 };
 
 /**
- * Successive numbers of ranks of a run that is stopped and resumed. Planning on threads is slow, so only one chain runs
+ * Rank counts of a run that is stopped and resumed, one per start. Planning on threads is slow, so only one chain runs
  * by default.
  */
 const chains: readonly (readonly [name: string, ranks: readonly number[]])[] = [

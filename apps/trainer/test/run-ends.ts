@@ -2,15 +2,15 @@ import { expect } from "vitest";
 import { checkpointBytes, type Ended, stepLosses } from "./cli.ts";
 
 /**
- * Expects that the run in one output folder ended like the run in another: equal checkpoints after `step`, and equal
- * losses before.
+ * Expects that two runs in different output folders ended equally: equal checkpoints after `step`, and equal losses of
+ * all steps up to `step`.
  */
 export const expectSameEnd = (output: string, reference: string, step: number): void => {
   expect(checkpointBytes(output, step)).toEqual(checkpointBytes(reference, step));
   expect(stepLosses(output)).toEqual(stepLosses(reference));
 };
 
-/** Expects the losses of the run in one output folder to be close to those in another, step by step. */
+/** Expects the loss of each step of the run in `output` to be close to the loss of the same step in `reference`. */
 export const expectCloseLosses = (output: string, reference: string, tolerance: number): void => {
   const [losses, expected] = [stepLosses(output), stepLosses(reference)];
   expect(losses).toHaveLength(expected.length);

@@ -73,7 +73,7 @@ const figuresTold = (output: string): Record<string, number>[] =>
     .map((line) => JSON.parse(line) as Record<string, number>)
     .filter((line) => line["gradientNorm"] !== undefined);
 
-/** The full test run covers the other optimizers. */
+/** Optimizers trained in the default test run. The full test run also trains the remaining optimizers. */
 const trained = ["eva", "kfac", "kfac-auto", "soap", "muon"];
 const resumed = ["kfac-auto", "soap"];
 const overTcp = ["kfac"];

@@ -14,8 +14,8 @@ export interface StopRank {
   /** Step after which a stop is requested and decided. */
   readonly step: number;
   /**
-   * When this rank receives the stop: before it checks whether that step was the last step, or only when it is about to
-   * begin the next step.
+   * When this rank receives the stop: before it checks whether step `step` was the last step, or only when it is about
+   * to begin the next step.
    */
   readonly learns: "after the step" | "while it evaluates";
   /** Whether ranks communicate during evaluation, as with a sharded model. */

@@ -23,7 +23,7 @@ const job = checkJob(
 );
 const secret = randomSecret();
 
-/** Returns the world of one process whose links are never connected. */
+/** Returns the communication of one process whose links are never connected. */
 const unreachable = (rank: number): MemberWorld => ({
   addresses: [{ host: "127.0.0.1", port: 7000 + rank }],
   connect: () => {

@@ -2,8 +2,8 @@ import { type Conditions, describeConditions } from "./conditions.ts";
 import type { Pairing } from "./pairings.ts";
 
 /**
- * Returns the note of a row: the difference in kind between the two implementations, the conditions of each, and the
- * reason if one is missing.
+ * Returns the note of a row: how the two implementations differ in kind, the conditions of each implementation, and the
+ * reason if an implementation is missing.
  */
 export const noteOf = (
   { ours, peer, unlike }: Pairing,

@@ -8,7 +8,10 @@ import { type Measurement, type Size, warmUpsOf } from "./problem.ts";
 export interface RankData {
   readonly connection: WorldConnection;
   readonly sizes: readonly Size[];
-  /** Offsets of this rank's vector and of its times in the world's memory. Times are one f32 per sample of a size. */
+  /**
+   * Offsets of this rank's vector and of its times in the shared memory of the ranks. Times are one f32 per timed
+   * all-reduce of a size.
+   */
   readonly vector: number;
   readonly times: number;
 }

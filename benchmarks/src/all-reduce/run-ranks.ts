@@ -19,7 +19,7 @@ const partOf = (sizes: readonly Size[]): { readonly vector: number; readonly who
 export const rankMemory = (count: number, sizes: readonly Size[]): WebAssembly.Memory =>
   new WebAssembly.Memory({ initial: inPages(count * partOf(sizes).whole), maximum: 65_536, shared: true });
 
-/** Interface shared by the thread, process and MPI implementations of a world. */
+/** Communication between the ranks of a run, as implemented for threads, processes and MPI. */
 interface World {
   connection(rank: number): WorldConnection;
   watch(rank: number, worker: Worker): void;

@@ -29,7 +29,7 @@ export const stageTitles: Readonly<Record<keyof SecondOrderStages, string>> = {
   inverseCommunication: "exchange of inverses",
 };
 
-/** Predicted and published seconds of one stage of a K-FAC form, or of one variant of an ablation. */
+/** Predicted and published seconds of one stage of a K-FAC variant, or of one variant in an ablation study. */
 export interface Figure {
   readonly network: PublishedNetwork;
   readonly title: string;
@@ -50,8 +50,8 @@ export interface Prediction {
   readonly forms: Readonly<Record<PublishedForm, SecondOrderStages>>;
   readonly factorCommunication: Readonly<Record<Pipelining, number>>;
   /**
-   * Published rule's bound: number of rows of the largest factor that every GPU inverts itself, instead of receiving
-   * the inverse.
+   * Bound of the published placement rule: number of rows of the largest factor that every GPU inverts itself, instead
+   * of receiving the inverse.
    */
   readonly largestKept: number;
   /** Predicted stage times of SPD-KFAC if `LookedBack.largestKept` replaces the bound `largestKept`. */
@@ -78,7 +78,7 @@ export interface LookedBack {
 /** All results that the page shows. */
 export interface KfacStagesResults {
   readonly calibration: KfacCalibration;
-  /** Comparisons for each stage with a published time above 0, by network, form and stage. */
+  /** Comparisons for each stage with a published time above 0, by network, K-FAC variant and stage. */
   readonly stages: readonly Figure[];
   /** Comparisons for variants of computing and exchanging factors. */
   readonly pipelining: readonly Figure[];

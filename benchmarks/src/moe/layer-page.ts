@@ -107,7 +107,7 @@ export const plannedChunks = (
 
 /**
  * Returns the exchange method with the shortest communication time according to the cost model, with one chunk. If
- * several methods have equal times, the first is returned.
+ * several methods have equal times, the first method is returned.
  */
 export const plannedWay = (
   some: readonly Way[],

@@ -65,7 +65,8 @@ export const sizes = { tokens: 512, width: 256, numExperts: 16, topK: 4 } as con
 /** Inner width of an expert for which communication takes much longer than compute. */
 export const narrow = 64;
 /**
- * Inner width for which compute takes about as long as communication over 1 Gbit/s, so that chunks can overlap them.
+ * Inner width for which compute takes about as long as communication over 1 Gbit/s, so that communication of one chunk
+ * can overlap compute of another chunk.
  */
 const wide = 256;
 export const numHosts = 2;

@@ -1,10 +1,10 @@
 /**
- * Maximum number of product elements for which all elements are compared with f64 sums. Larger products are compared at
- * no more than 4096 positions.
+ * Maximum number of elements of a matrix product for which all elements are compared with f64 sums. Of a larger
+ * product, at most 4096 elements are compared.
  */
 const most = 2 ** 18;
 
-/** Returns evenly spread positions to compare. The step is odd, so that the positions include every column. */
+/** Returns evenly spread element indices to compare. The stride is odd, so that the indices include every column. */
 export const sampledPositions = (count: number): number[] => {
   if (count <= most) return Array.from({ length: count }, (_, i) => i);
   const step = 2 * Math.ceil(count / most / 32) * 16 + 1;

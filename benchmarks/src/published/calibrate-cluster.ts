@@ -159,7 +159,8 @@ const withValues = (cluster: Cluster, parameters: readonly FreeParameter[], fitt
   );
 
 /**
- * Returns a key of the cell's properties that its prediction depends on. Within one node the network has no influence.
+ * Returns a key made of the properties of a cell that its prediction depends on. Within one node the network has no
+ * influence.
  */
 const keyOf = ({ model, method, network, worldSize }: Cell): string =>
   [model, method, worldSize, ...(worldSize > 4 ? [network] : [])].join(" ");

@@ -199,8 +199,8 @@ const pipeliningOf = { d: "naive", mpd: "naive", spd: "optimal" } as const;
 
 /**
  * Returns the balanced placement, in which each factor is inverted either by every rank, or by one rank that sends the
- * inverse. By the published rule, the choice depends on the times of both. If `largestKept` is given, inverses of
- * larger factors are sent.
+ * inverse. By the published rule, the choice depends on the times of both alternatives. If `largestKept` is given,
+ * inverses of larger factors are sent.
  */
 const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number | undefined): FormPlacement => ({
   placement: placeBalanced(layers, numRanks, {
@@ -217,7 +217,7 @@ const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number
 export type SecondOrderStages = Omit<KfacStages, "passes" | "gradientCommunication">;
 
 /**
- * Predicts the seconds of the stages that K-FAC adds to a step, for one form.
+ * Predicts the seconds of the stages that K-FAC adds to a step, for one K-FAC variant.
  *
  * @param largestKept Only for `spd`: number of rows of the largest factor that every GPU inverts itself. Default: by
  * the published rule.

@@ -16,8 +16,8 @@ const done = (accuracy: number, bits: number): Outcome => ({
 });
 
 /**
- * Returns search results in which all tries are equally good, with one exception: with the second value of the other
- * option, rates above the middle rate are better the higher they are.
+ * Returns search results in which all search runs are equally good, with one exception: with the second value of the
+ * other option, quality increases with the learning rate above the middle rate.
  */
 const searched = (): Results => {
   const outcomeOf = (run: SearchRun): Outcome => {

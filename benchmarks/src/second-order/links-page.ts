@@ -34,13 +34,15 @@ const header = [
   "note",
 ];
 
-/** Timed run of a K-FAC form on one network, number of ranks and model, and the traced run if the form has one. */
+/**
+ * Timed run of a K-FAC variant on one network, number of ranks and model, and the traced run if the variant has one.
+ */
 interface FormRuns {
   readonly timed: LinksRun;
   readonly traced: LinksRun | undefined;
 }
 
-/** Runs of all forms on one network, number of ranks and model. */
+/** Runs of all K-FAC variants on one network, number of ranks and model. */
 interface Place {
   readonly title: string;
   readonly forms: readonly FormRuns[];
@@ -75,7 +77,7 @@ const stageCells = (traced: Figures | undefined): string[] => {
   });
 };
 
-/** Whether the run chooses its form from measurements. */
+/** Whether the run chooses its K-FAC variant from measurements. */
 const isChosen = ({ method }: LinksRun): boolean => method.optimizer["form"] === "auto";
 
 const cellsOf = ({ timed, traced }: FormRuns, base: Figures | undefined, outcomeOf: OutcomeOf): string[] => {

@@ -5,7 +5,7 @@ import type { PlacedRun } from "../studies/orderings-section.ts";
 import type { PlanOptions } from "../studies/study.ts";
 import { stageRules } from "./stages.ts";
 
-/** A form of K-FAC to time, or the baseline optimizer. */
+/** A K-FAC variant to time, or the baseline optimizer. */
 export interface LinksMethod {
   readonly name: string;
   readonly optimizer: JobFile;
@@ -20,7 +20,7 @@ interface LinksModel {
   readonly job: JobFile;
 }
 
-/** Short training run of a model with a form of K-FAC over an emulated network. */
+/** Short training run of a model with a K-FAC variant over an emulated network. */
 export interface LinksRun extends PlacedRun {
   readonly network: EmulatedNetwork;
   readonly model: LinksModel;
@@ -139,7 +139,9 @@ const runOf = (
   };
 };
 
-/** Plans every network, number of ranks, model and form. Runs that are compared with each other are adjacent. */
+/**
+ * Plans every network, number of ranks, model and K-FAC variant. Runs that are compared with each other are adjacent.
+ */
 export const planLinks = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): LinksRun[] =>
   linksNetworks.flatMap((network) =>
     numbersOfRanks.flatMap((ranks) =>

@@ -2,7 +2,7 @@ import type { Study } from "../studies/study.ts";
 import { linksPage } from "./links-page.ts";
 import { type LinksRun, planLinks } from "./links-plan.ts";
 
-/** Study of step and stage times of K-FAC forms over emulated networks. */
+/** Study of step and stage times of K-FAC variants over emulated networks. */
 export const secondOrderLinks: Study<LinksRun> = {
   name: "second-order-links",
   title: "Forms of K-FAC over emulated links",

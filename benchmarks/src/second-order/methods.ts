@@ -17,7 +17,7 @@ export interface Method {
   readonly onlyTimed?: boolean;
 }
 
-/** Name of the method that all other methods are compared with. */
+/** Name of the baseline method, with which all other methods are compared. */
 export const baseline = "momentum";
 
 const rates = (cnn: number, gpt: number, resnet: number): Method["peaks"] => ({
@@ -29,8 +29,8 @@ const likeMomentum = rates(0.1, 0.3, 0.1);
 const likeAdam = rates(0.002, 0.004, 0.003);
 const damping: Method["second"] = { option: "damping", values: [0.3, 0.03] };
 /**
- * Optimizer option that scales each preconditioned gradient to the norm of the gradient, so that learning rates are
- * comparable with momentum.
+ * Optimizer option that scales each preconditioned gradient to the norm of the original gradient, so that learning
+ * rates are comparable with momentum.
  */
 const asLong: JobFile = { size: "gradient-norm" };
 

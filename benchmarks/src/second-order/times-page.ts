@@ -152,7 +152,7 @@ const sharesSection = (places: readonly Place[], outcomeOf: OutcomeOf): string =
     : alignColumns([["place", "optimizer", ...shareHeader], ...rows]);
 };
 
-/** Returns a page with a table per task and number of ranks, and the times of the parts of steps. */
+/** Returns a page with a table per task and number of ranks, and the times of the stages of steps. */
 export const timesPage = (runs: readonly TimesRun[], resultOf: ResultOf, draw: Draw): string => {
   const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);

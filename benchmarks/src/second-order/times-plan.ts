@@ -13,7 +13,7 @@ export interface TimedMethod {
   readonly note?: string | undefined;
   /** Maximum allowed ratio of the step time to the step time of momentum. Absent: no limit. */
   readonly most?: number | undefined;
-  /** Whether an additional run traces steps, to measure their parts. */
+  /** Whether an additional run traces steps, to measure the stages of a step. */
   readonly isTraced: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface TimesRun extends Run {
   readonly task: Task;
   readonly method: TimedMethod;
   readonly ranks: number;
-  /** `timed`: measures step times. `traced`: measures the parts of a step. */
+  /** `timed`: measures step times. `traced`: measures the stages of a step. */
   readonly kind: "timed" | "traced";
 }
 

@@ -10,8 +10,8 @@ export interface EmulatedNetwork {
   /** Number of measured steps after warm-up. Fewer if a step takes seconds, because noise is then small. */
   readonly countedSteps: number;
   /**
-   * Rank counts to run. With two ranks, each rank has a separate core for communication; with four or eight ranks it
-   * does not.
+   * Rank counts to run. With two ranks, each rank has a separate core for communication; with four or eight ranks,
+   * ranks share cores.
    */
   readonly ranks: readonly number[];
   /** Rank counts that claims depend on, limited by the cores of the available machines. */

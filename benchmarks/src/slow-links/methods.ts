@@ -13,14 +13,18 @@ export interface Method {
    * overlap with the options of a compression setting.
    */
   readonly job: JobFile;
-  /** Number of first steps excluded from medians, for methods that choose a plan in these steps. */
+  /**
+   * Number of steps at the start of a run that are excluded from medians, for methods that choose a plan in these
+   * steps.
+   */
   readonly warmUpSteps?: number;
   /** Rank counts to run the method with. Default: all. */
   readonly ranks?: readonly number[];
 }
 
 /**
- * Name of the method that all other methods are compared with: all gradients in one message after the backward pass.
+ * Name of the baseline method, with which all other methods are compared. It sends all gradients in one message after
+ * the backward pass.
  */
 export const baseline = "bsp";
 

@@ -38,8 +38,8 @@ export const orderingRule =
   "An ordering holds where the first is faster by more than 3 % and by more than both medians\nwaver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is.";
 
 /**
- * Minimum relative difference of times that are not considered equal. If the relative deviations of both runs add up to
- * more, their sum is used instead.
+ * Minimum relative difference of times that are not considered equal. If the sum of the relative deviations of both
+ * runs is larger, this sum is used.
  */
 const minDifference = 0.03;
 

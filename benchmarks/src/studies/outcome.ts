@@ -29,7 +29,7 @@ export interface Figures {
   /** Seconds per step of each stage, averaged over ranks and over a cycle. Absent: the run has no stages. */
   readonly stageSeconds?: Readonly<Record<string, Summary>>;
   /**
-   * Form of K-FAC that the trainer chose by its measurements, such as `pad 0.5`. Absent: the trainer did not choose.
+   * Variant of K-FAC that the trainer chose by its measurements, such as `pad 0.5`. Absent: the trainer did not choose.
    */
   readonly form?: string;
   /** Seconds per step in which rank 0 waited for collectives. Absent: the trainer does not report this time. */

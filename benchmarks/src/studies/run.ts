@@ -11,7 +11,7 @@ export interface Run {
   readonly files?: Readonly<Record<string, string>>;
   /** Whether a claim in the documents depends on the run. Other runs are only part of a study with --all. */
   readonly core: boolean;
-  /** Number of first steps excluded from medians, because of compilation and cold caches. */
+  /** Number of steps at the start of the run that are excluded from medians, because of compilation and cold caches. */
   readonly warmUpSteps: number;
   /** Number of steps after which the work of steps repeats. Default: all steps do the same work. */
   readonly cycle?: number;

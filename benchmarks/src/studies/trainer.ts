@@ -24,7 +24,7 @@ interface TrainerSummary {
   readonly checkpoint?: string;
 }
 
-/** Part of a checkpoint's manifest that contains the K-FAC form that the trainer planned. */
+/** Part of a checkpoint's manifest that contains the K-FAC variant that the trainer planned. */
 interface PlannedManifest {
   readonly plan?: { readonly curvature?: { readonly form: { readonly kind: string; readonly fraction?: number } } };
 }

@@ -29,7 +29,10 @@ const uniform = (): (() => number) => {
   };
 };
 
-/** Generates values from N(0, σ²) by the Box–Muller method, as `dtype`; bf16 by truncation. */
+/**
+ * Returns samples of N(0, σ²) from the Box–Muller transform, encoded as `dtype`. bf16 values are truncated, not
+ * rounded.
+ */
 const gaussian = (dtype: CodedDType, byteLength: number, deviation: number): Uint8Array => {
   const next = uniform();
   const count = byteLength / (dtype === "f32" ? 4 : 2);

@@ -7,7 +7,7 @@ import type { Field } from "./steps.ts";
 
 const file = (name: string): string => fileURLToPath(new URL(`../contestants/${name}`, import.meta.url));
 
-/** Returns the first Python that can import torch: Debian's, or the one on PATH. Undefined if there is none. */
+/** Returns the first Python that can import torch: Debian's Python, or the Python on PATH. Undefined if neither can. */
 export const pythonWithTorch = (): string | undefined =>
   ["/usr/bin/python3", "python3"].find(
     (python) => spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status === 0,

@@ -15,7 +15,7 @@ export interface Settings {
   readonly model: ModelName;
   /** Global batch size: number of samples per step, over all ranks. */
   readonly batchSize: number;
-  /** Number of workers that train together, each on its part of each batch. */
+  /** Number of workers that train together, each on its share of each batch. */
   readonly ranks: 1 | 2;
   /** Gradient compression. Has an effect only with two ranks. */
   readonly compression: CompressionName;
@@ -54,7 +54,7 @@ export type Report =
       readonly device: string;
       /** Reason why training does not use a GPU. Absent: training uses a GPU. */
       readonly notice?: string;
-      /** Reason why two ranks cannot train together on this machine. Absent: they can. */
+      /** Reason why two ranks cannot train together on this machine. Absent: two ranks can train together. */
       readonly oneRankOnly?: string;
       readonly trainCount: number;
       readonly testCount: number;

@@ -119,7 +119,7 @@ export const joinParts = (parts: readonly NdArray[], dim: number): NdArray => {
   return whole;
 };
 
-/** Returns one of `numParts` equal parts of an array along a dimension. */
+/** Returns part number `place` (from 0) of `numParts` equal parts of an array along a dimension. */
 export const partOfWhole = (whole: NdArray, dim: number, place: number, numParts: number): NdArray => {
   const { shape, data } = whole;
   const part = emptyLike(whole, resized(shape, dim, shape[dim]! / numParts));

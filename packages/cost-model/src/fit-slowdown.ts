@@ -5,8 +5,8 @@ import { type CollectiveModel, lineAt } from "./collective-model.ts";
 
 /**
  * Fits the slowdown c of collectives of equal size that begin together. Each collective takes T = a + c · b · M
- * seconds, so c = (T − a) / (b · M). The result is the median over the sizes whose transfer time is at least the start-
- * up time. If there are no such sizes, the result is the median over the samples with the largest size.
+ * seconds, so c = (T − a) / (b · M). The result is the median over the sizes whose transfer time is at least the
+ * start-up time. If there are no such sizes, the result is the median over the samples with the largest size.
  *
  * @param model Time model of a single collective.
  * @param together Times of several concurrent collectives of `bytes` each, from their common start to the end of the

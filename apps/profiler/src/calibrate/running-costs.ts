@@ -108,9 +108,9 @@ const lineThrough = (points: readonly (readonly [x: number, y: number])[]): read
 type OverlapCosts = Required<Pick<RunningCosts, "secondsPerByteBeside" | "overlapSlowdown">>;
 
 /**
- * Threshold below which the fit attributes the slowdown of kernels to sent bytes only. Compares sin² of the angle
- * between two vectors with one component per job: bytes sent, and seconds computed during collectives. If the vectors
- * are nearly parallel, the fit cannot separate the effects of both quantities.
+ * Minimum sin² of the angle between two vectors with one component per job: bytes sent, and seconds computed during
+ * collectives. Below this value, the vectors are nearly parallel. The fit then cannot separate the effects of both
+ * quantities, and attributes the slowdown of kernels to sent bytes only.
  */
 const minDetermined = 1e-3;
 
@@ -157,8 +157,8 @@ const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
 };
 
 /**
- * Candidate values that the fit adds to the overlap slowdown, as a fraction of the seconds computed during collectives.
- * The slowdown that kernel spans show is not included.
+ * Candidates for the additional slowdown during collectives that kernel spans do not show, as a fraction of the seconds
+ * computed during collectives.
  */
 const addedSlowdowns = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8];
 

@@ -7,8 +7,8 @@ import { type Extrapolation, extrapolationLines } from "./extrapolation.ts";
 import type { Prediction } from "./predict-step.ts";
 
 /**
- * Notes that are printed about the gradient exchange. The key states how the exchange of the job is determined. Empty
- * if the job file sets the exchange.
+ * Notes about the gradient exchange to print, by how the exchange of the job is determined. Empty if the job file sets
+ * the exchange.
  */
 const exchangeLines: { readonly [exchange in JobFacts["exchange"]]: readonly string[] } = {
   given: [],

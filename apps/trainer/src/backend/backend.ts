@@ -6,8 +6,8 @@ import type { Backend } from "@skein/tensor-core";
 export type BackendName = "cpu" | "webgpu";
 
 /**
- * Returns an allocator of host memory for collectives. It allocates in the world's shared memory, so that peers can
- * read the data in place.
+ * Returns an allocator of host memory for collectives. The memory is shared by all ranks of the process, so that other
+ * ranks can read the data in place.
  */
 export const arenaHostMemory = (arena: Arena): HostMemory => ({
   allocate: (bytes) => arena.bytesAt(arena.allocate(bytes), bytes),

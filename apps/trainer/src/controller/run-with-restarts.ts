@@ -197,7 +197,7 @@ const afterSaving = (fault: SkeinError, { step, checkpoint }: RunRecord, output:
 };
 
 /**
- * Writes the trace. If the disk is full, only the trace is lost, not the results.
+ * Writes the trace. A full disk does not affect the other results of the run.
  *
  * @returns the error if the trace was not written, otherwise undefined.
  */

@@ -39,7 +39,7 @@ export interface MemberStart {
   readonly identity?: TlsIdentity | undefined;
 }
 
-/** Describes how a process ended. */
+/** Returns a description of how a process ended, from its exit code or signal. */
 const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
   signal === null ? `its process ended with code ${code} before the run did` : `its process was ended by ${signal}`;
 

@@ -13,10 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/**
- * Returns a simulated exported model. Its text consists of the word `of`, the export name, and the name of the weights
- * file.
- */
+/** Returns a simulated ONNX export. The model text contains the export name `of` and the name of the weights file. */
 const exported = (of: string, hasWeights = true) => {
   const weights = hasWeights ? [Buffer.from(`weights `), Buffer.from(`of ${of}`)] : [];
   const place = hasWeights ? weightsName("digits.onnx", digestOf(weights)) : "none";

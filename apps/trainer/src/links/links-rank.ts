@@ -16,7 +16,7 @@ import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "..
  */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);
 
-/** Shared memory of a link measurement: input of sends, output of receives. */
+/** Shared memory of a link measurement: data to send, and buffer for received data. */
 interface Regions {
   readonly input: Uint8Array;
   readonly output: Uint8Array;

@@ -18,8 +18,8 @@ class LinkRecord {
 }
 
 /**
- * Fits a linear time model to the all-to-alls of each level. Each measured time is the maximum over all ranks, because
- * an all-to-all ends when the slowest rank has its data.
+ * Fits a linear time model to the all-to-alls of each level (all ranks, within hosts, across hosts). Each measured time
+ * is the maximum over all ranks, because an all-to-all ends when the slowest rank has its data.
  */
 const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
   parts[0]!.allToAll.map(({ level, ranks, samples }, at) => ({

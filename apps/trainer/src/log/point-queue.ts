@@ -15,7 +15,7 @@ const lastTries = 3;
 export interface QueueInput {
   /** Sends at most `maxPoints` points. @throws MlflowFault. */
   readonly send: (points: readonly MlflowPoint[]) => Promise<void>;
-  /** Called only once, with a line about the first failure. */
+  /** Called once, at the first failure, with a line for the user that describes the failure. */
   readonly note: (line: string) => void;
   /** Pause between attempts, in milliseconds. Each failure doubles the pause, up to a minute. Default: 1000. */
   readonly every?: number;

@@ -3,7 +3,7 @@ import type { WasmBuild } from "@skein/cpu-kernels";
 import type { Job } from "@skein/job/node";
 import type { LocalWorld } from "./rank-threads.ts";
 
-/** Communication world of a run, as seen by one of its processes. */
+/** Communication of one process of a run with the other processes of the run. */
 export interface MemberWorld extends LocalWorld {
   /** Address at which each rank of this process listens for data, in rank order. */
   readonly addresses: readonly RankAddress[];

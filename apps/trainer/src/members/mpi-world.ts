@@ -1,7 +1,10 @@
 import type { OpenMemberWorld } from "./member-world.ts";
 import { preferenceOf } from "./network-world.ts";
 
-/** Opens the world of a process whose rank exchanges data with other ranks over MPI. The launcher assigned the rank. */
+/**
+ * Prepares the communication of a process whose rank exchanges data with other ranks over MPI. The launcher assigned
+ * the rank.
+ */
 export const openMpiWorld: OpenMemberWorld = async ({ job, ranks, memory, kernels, build }) => {
   const { createMpiWorld } = await import("@skein/mpi/node"); // only runs over MPI need the addon
   return createMpiWorld({

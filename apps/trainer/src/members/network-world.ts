@@ -48,7 +48,9 @@ export interface NetworkWorldOptions {
   readonly onOneMachine: boolean;
 }
 
-/** Opens the world of a process whose ranks exchange data with other processes over TCP or TLS. */
+/**
+ * Returns a function that prepares the communication of a process with the other processes of a run over TCP or TLS.
+ */
 export const openNetworkWorld =
   ({ secret, identity, onOneMachine }: NetworkWorldOptions): OpenMemberWorld =>
   ({ job, ranks, memory, kernels, build, onNote }) => {

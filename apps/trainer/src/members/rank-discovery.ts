@@ -165,7 +165,8 @@ const fromEnvironment = (env: Environment): Omit<DiscoveredRank, "coordinator"> 
  * from `MASTER_ADDR` and `MASTER_PORT`.
  *
  * @returns undefined if this process was not started as one of several processes.
- * @throws ConfigError for a value that is not a number, a rank outside the world, or only one value of a pair.
+ * @throws ConfigError if a value is not a number, if the rank is not below the number of ranks, or if only one value of
+ * a pair is given.
  * @example discoverRank({ RANK: "1", WORLD_SIZE: "4" }) // { rank: 1, worldSize: 4, source: "the environment" }
  */
 export const discoverRank = (env: Environment, flags: RankFlags = {}): DiscoveredRank | undefined => {

@@ -11,7 +11,7 @@ import type { Prepared } from "../preparation/prepared.ts";
 import type { StopSignal } from "../rank/stop-signal.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** Functions through which the rank threads of this process use the communication world. */
+/** Functions through which the rank threads of this process communicate with all ranks of the run. */
 export interface LocalWorld {
   connection(rank: number): WorldConnection;
   /** Watches the thread of `rank`. If the thread ends with an error, collectives of all ranks fail immediately. */

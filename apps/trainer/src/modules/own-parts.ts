@@ -14,8 +14,8 @@ const originOf = (key: ModuleKey, module: ModuleJob): Origin => ({
 });
 
 /**
- * Loads the user-defined parts of a training step from modules of the job, or uses the parts that a program passed.
- * Returns an empty object if the job has no user-defined parts.
+ * Loads the user-defined optimizer, schedule and compression from modules of the job, or uses the objects that a
+ * program passed. Returns an empty object if the job has none of these.
  *
  * @throws ModuleError, ConfigError for options that a module rejects.
  */

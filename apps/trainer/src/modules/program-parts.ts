@@ -30,7 +30,10 @@ export interface ProgramParts {
   metrics(task: Task): Promise<OwnMetrics>;
 }
 
-/** Functions that create the parts that a program passed, and recordings of the functions of these parts. */
+/**
+ * Functions that create the schedule, optimizer, compression and metrics from a program's objects, and recordings of
+ * the functions of these objects.
+ */
 export interface GivenParts {
   readonly parts: ProgramParts;
   readonly recordings: PartRecordings;
@@ -78,7 +81,8 @@ const noRecordings = (): PartRecordings => ({
 const originOf = (key: ModuleKey): Origin => ({ what: givenName(key), folder: process.cwd() });
 
 /**
- * Functions that a program's parts call: traced functions by name, and the number of bytes that a compression sends.
+ * Functions of a program's schedule, optimizer, compression and metrics: traced functions by name, and the number of
+ * bytes that the compression sends.
  */
 interface Functions {
   readonly call: (name: FunctionName) => TracedFunction;
@@ -115,8 +119,8 @@ const metricsOf = ({ ratios }: Facts, { call }: Functions): OwnMetrics => ({
 });
 
 /**
- * Creates the parts of a job from recordings, as ranks do. The contexts that factories usually receive are ignored,
- * because the recorded graphs already depend on them.
+ * Creates the schedule, optimizer, compression and metrics of a job from recordings, as ranks do. The contexts that
+ * factories usually receive are ignored, because the recorded graphs already depend on them.
  */
 export const partsOfRecordings = ({ functions, bytesSent, facts }: PartRecordings): ProgramParts => {
   const known: Functions = {
@@ -140,8 +144,8 @@ const once = <Context, Part>(make: (context: Context) => Promise<Part>): ((conte
 };
 
 /**
- * Creates parts from a program's objects, and records each function when it is called. The recordings are complete when
- * a step with these parts has been traced.
+ * Creates the schedule, optimizer, compression and metrics of a job from a program's objects, and records each function
+ * when it is called. The recordings are complete when a step that uses all of these objects has been traced.
  */
 export const partsOfObjects = (objects: ProgramObjects, mesh: Mesh): GivenParts => {
   const recordings = noRecordings();
@@ -200,7 +204,10 @@ export const partsOfObjects = (objects: ProgramObjects, mesh: Mesh): GivenParts 
   return { parts, recordings };
 };
 
-/** Computes the SHA-256 of the recordings of a part, which identifies the part. */
+/**
+ * Computes the SHA-256 of the recordings of one object (schedule, optimizer, compression or metrics), which identifies
+ * the object.
+ */
 export const partDigest = (key: PartKey, { functions, facts }: PartRecordings): string =>
   sha256(
     JSON.stringify([

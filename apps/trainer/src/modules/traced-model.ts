@@ -103,7 +103,7 @@ const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolea
   marked || graph.nodes.some(({ op }) => isUserOperator(op));
 
 /**
- * Traces the functions of a model. The shapes of batches are those of a rank's part of the batch.
+ * Traces the functions of a model. Batches have the shapes of one rank's share of a batch.
  *
  * @throws errors of the model's functions; ConfigError if the loss does not match the job, or if the samples that the
  * job requests cannot be shown.

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { measureCollectives } from "./measure-collectives.ts";
 
 /**
- * Returns a communicator of two ranks that alternate in being late: of two calls, the first finds all messages present,
- * and the second waits for both.
+ * Returns a communicator of two ranks that alternate in being late. In each pair of calls, the first call finds all
+ * messages present, and the second call waits as long as both calls would.
  */
 const outOfStep = (millisecondsOfTwo: number): Communicator => {
   let calls = 0;

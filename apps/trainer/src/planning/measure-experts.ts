@@ -150,7 +150,7 @@ const buildSingleLayer = async (
   };
 };
 
-/** Returns the number of tokens that one rank routes in a step or, with `accumulate`, in one part of a step. */
+/** Returns the number of tokens that one rank routes per step or, with `accumulate`, per microbatch. */
 const numTokensOf = ({ job, train, experts }: Pick<ExpertsInput, "job" | "train" | "experts">): number =>
   (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) /
   (gatesAllPositions(experts, job.mesh) ? 1 : job.mesh.tensor);

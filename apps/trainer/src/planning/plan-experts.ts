@@ -15,7 +15,7 @@ import { type Agree, agreement } from "./agree.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 
-/** Maximum number of choices to measure, in addition to the flat method in one chunk. */
+/** Maximum number of dispatch choices to measure, in addition to the flat method in one chunk. */
 const maxTimed = 4;
 /**
  * Maximum ratio of a choice's predicted time to the fastest predicted time. Slower choices are not measured, because
@@ -30,7 +30,8 @@ export interface TimedDispatch extends PredictedDispatch {
 }
 
 /**
- * Removes choices with more chunks than slots or tokens, because no layer can be split into that many chunks.
+ * Removes dispatch choices with more chunks than expert slots or tokens, because no layer can be split into that many
+ * chunks.
  *
  * @returns the possible choices, at least the first choice, which has the fewest chunks.
  */

@@ -70,7 +70,7 @@ const wholeSpecs = (
   ]);
 
 /**
- * Traces the user-defined parts of a step, so that an error is reported once before the start, instead of on every
+ * Traces the user-defined functions of a step, so that an error is reported once before the start, instead of on every
  * rank.
  *
  * @throws ModuleError.

@@ -37,8 +37,8 @@ export interface PreparedStep extends PreparedGraph {
  *
  * @param step Step number, from 0. Graphs of different steps can differ, because a compressor may alternate between two
  * methods.
- * @param part Whether to trace the first or the last part of a batch that is computed in several parts. Absent: the
- * complete batch.
+ * @param part Microbatch to trace, the first or the last, if the batch is split into microbatches. Absent: the complete
+ * batch.
  */
 const tracedStep = (
   parts: Parts,
@@ -98,9 +98,9 @@ interface TraceOptions {
  * @throws ConfigError if a backend's memory plan exceeds `memory.maxBytes`.
  * @param plan Plan for jobs whose gradient exchange or token routing is planned from measurements or costs. Default:
  * one bucket per tensor, and tokens sent directly to their experts in one chunk.
- * @param part Traces only this part of a step that computes a batch in several parts. Each part is compiled separately,
- * and its memory is bounded. Default: all parts in one graph, which shows the computation of a step but not its memory
- * use.
+ * @param part Microbatch to trace, the first or the last, if the batch is split into microbatches. The graph of each
+ * microbatch is compiled separately, with bounded memory. Default: all microbatches in one graph, which shows the
+ * computation of a step but not its memory use.
  */
 export const traceStep = (
   prepared: Prepared,
@@ -136,8 +136,8 @@ export const traceStep = (
 /**
  * Prepares the graph of a job's step for the CPU or, if `device` is given, for a WebGPU device.
  *
- * @param alone Whether to return only the graph of the part that needs the most memory, if a step computes a batch in
- * several parts.
+ * @param alone Whether to return only the graph of the microbatch that needs the most memory, if the batch is split
+ * into microbatches.
  */
 export const prepareStep = (
   prepared: Prepared,

@@ -15,7 +15,7 @@ import { buildOwnModel } from "./build-model.ts";
 import type { GivenParts } from "../modules/program-parts.ts";
 import type { TracedModel } from "../modules/traced-model.ts";
 
-/** A job with its data loaded, and with all rules checked that depend on the data. No file has been written yet. */
+/** A job whose data is loaded and which satisfies all rules that depend on the data. No file has been written yet. */
 export interface Prepared {
   readonly job: Job;
   readonly data: TrainingData;
@@ -56,7 +56,7 @@ export interface Prepared {
   /** Digest of the samples. Undefined: the samples do not come from user files. */
   readonly dataDigest: string | undefined;
   /**
-   * Form in which samples are displayed. Undefined: the job displays no samples, or the model is sharded over ranks.
+   * Format in which samples are displayed. Undefined: the job displays no samples, or the model is sharded over ranks.
    */
   readonly sampleKind: SampleKind | undefined;
   /** Remarks for the user, such as settings without effect. */

@@ -55,8 +55,8 @@ const isSameSpec = (one: TensorSpec | undefined, other: TensorSpec): boolean =>
 
 /**
  * Returns the prepared job with the sample position and the last step of a run that resumes from a checkpoint. If the
- * job sets `epochs`, the last step depends on the number of processed samples. If the job sets `steps`, it is the total
- * number of completed steps. Without a checkpoint, returns the job of a new run.
+ * job sets `epochs`, the last step depends on the number of processed samples. If the job sets `steps`, the last step
+ * is the total number of completed steps. Without a checkpoint, returns the job of a new run.
  */
 export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): Prepared => {
   const { job, stepsPerEpoch: perEpoch } = prepared;

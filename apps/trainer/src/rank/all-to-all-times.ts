@@ -57,7 +57,7 @@ const timesOf = (
 
 /**
  * Measures the all-to-all of each level. All groups of a level run at the same time, as when tokens are sent to
- * experts. Must be called on every rank of the world.
+ * experts. Must be called on every rank of the run.
  *
  * @param regions Memory regions for input and output; each has the size of the largest operand plus one byte per rank.
  */

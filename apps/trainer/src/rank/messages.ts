@@ -23,8 +23,8 @@ export interface Assignment {
   /** Output folder of the run, accessible to all processes. */
   readonly output: string;
   /**
-   * Name of a file in `output` by which a process checks that it sees the same folder as the controller. Absent: ranks
-   * do not write to the folder.
+   * Name of a file in `output` with which a process checks that it sees the same folder as the controller. Absent:
+   * ranks do not write to the folder.
    */
   readonly mark?: string | undefined;
   /** Checkpoint from which the run resumes. Absent: a new run. */
@@ -93,7 +93,7 @@ export interface RankInput extends Assignment {
   readonly dataDigest: string | undefined;
   /** Traced model. Absent: the model did not come from a program. */
   readonly traced: TracedModel | undefined;
-  /** Form in which samples are displayed. Absent: the job displays no samples, or the model is sharded over ranks. */
+  /** Format in which samples are displayed. Absent: the job displays no samples, or the model is sharded over ranks. */
   readonly sampleKind: SampleKind | undefined;
   /** Hash of the paths, dtypes and shapes of the trained parameters. */
   readonly trainedHash: string;

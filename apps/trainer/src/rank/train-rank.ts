@@ -48,7 +48,7 @@ import { trainLoop } from "./train-loop.ts";
 /** Function that injects a fault before a step, in tests. @returns the state that the step consumes. */
 export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;
 
-/** Runs one rank of a job, from joining the world to its last step. */
+/** Runs one rank of a job: connects it to all other ranks, and trains until the last step. */
 export const trainRank = async (
   input: RankInput,
   post: (message: RankMessage) => void,

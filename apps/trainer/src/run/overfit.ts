@@ -57,7 +57,10 @@ export const requireMemorized = (output: string, { testLoss }: Pick<Summary, "te
   return verdictOn({ firstLoss: first?.["loss"] as number, loss: testLoss, output });
 };
 
-/** Requires that the final loss is less than `memorizedShare` of the first loss. */
+/**
+ * Returns a line for the user which says that the final loss is less than `memorizedShare` of the first loss. Throws
+ * OutcomeError if it is not.
+ */
 export const verdictOn = ({
   firstLoss,
   loss,

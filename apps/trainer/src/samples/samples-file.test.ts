@@ -111,7 +111,7 @@ const anyOutput: fc.Arbitrary<SampleOutput> = fc.oneof(
   fc.record({ kind: fc.constant("tree" as const), index: fc.nat(), given: excerpts, made: excerpts }),
 );
 
-/** Converts a number as JSON does: −0 loses its sign, and non-finite numbers become names. */
+/** Converts a number as JSON does: −0 loses its sign, and non-finite numbers become strings such as `NaN`. */
 const asTold = (_: string, value: unknown): unknown =>
   typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
 

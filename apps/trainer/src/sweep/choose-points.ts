@@ -36,8 +36,8 @@ const keyOf = (point: Point): string => JSON.stringify(point);
 const maxDraws = 1000;
 
 /**
- * Returns distinct random points, uniform over choices, and uniform over ranges on their scale. Returns fewer points if
- * the space has fewer points. Deterministic for a seed.
+ * Returns distinct random points. Each value is drawn uniformly from a list, or uniformly on the scale of a range.
+ * Returns fewer points if the space has fewer points. Deterministic for a seed.
  *
  * Source: Bergstra and Bengio 2012, Random Search for Hyper-Parameter Optimization.
  */

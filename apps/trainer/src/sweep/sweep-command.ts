@@ -84,8 +84,8 @@ const trialsOf = (
 };
 
 /**
- * Returns the corners of the search space, which are checked before the first trial to detect invalid jobs. Dimensions
- * after the sixth only have their first value or lower bound.
+ * Returns the points that are checked before the first trial to detect invalid jobs: all combinations of listed values
+ * and of range bounds. For dimensions after the sixth, only the first value or the lower bound is used.
  */
 const corners = (dimensions: readonly Dimension[]): Point[] =>
   gridPoints(dimensions.slice(0, 6).map((one) => (one.kind === "range" ? [one.low, one.high] : one.values))).map(

@@ -15,7 +15,7 @@ export interface AttackInput {
   readonly seed: string;
   /** Folder for the attack, which is removed afterwards. */
   readonly folder: string;
-  /** Reference for the end of the attacked run. */
+  /** Run without an attack, with which the end of the attacked run is compared. */
   readonly sound: SoundRun;
 }
 

@@ -76,7 +76,10 @@ class Flood {
   }
 }
 
-/** Returns a function that sends the data of a connection: of one kind, or of a random kind. */
+/**
+ * Returns a function that sends data over a connection: the data named `kind`, or randomly chosen data if `kind` is
+ * undefined.
+ */
 const sayer = (kind: string | undefined, hello: Buffer, draw: Draw) => (socket: Socket) =>
   kinds[kind ?? names[draw(names.length)]!]!(socket, hello);
 

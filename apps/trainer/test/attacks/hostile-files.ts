@@ -35,7 +35,7 @@ const links = JSON.stringify({
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-/** Reader of files from outside, with a valid file that is altered. */
+/** Function that reads a file from an untrusted source, and a valid file that the attack alters. */
 interface Reader {
   readonly name: string;
   readonly sound: Uint8Array;
@@ -121,7 +121,7 @@ const heads = [
   Uint8Array.of(0xff, 0xd8, 0xff),
 ];
 
-/** Bytes by which parts of a file are replaced. */
+/** Bytes that replace bytes of a valid file. */
 const pieces = [
   "[".repeat(3000),
   "{".repeat(3000),

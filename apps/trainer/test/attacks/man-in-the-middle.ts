@@ -7,7 +7,9 @@ import { type Direction, Middle, type Passage, type Tamper } from "./middle.ts";
 
 interface Deed {
   readonly what: string;
-  /** Manipulates a piece. Returns the pieces to send instead. Earlier and later pieces pass unchanged. */
+  /**
+   * Manipulates a frame or TLS record. Returns the buffers to send instead. All other frames or records pass unchanged.
+   */
   readonly do: (piece: Buffer, passage: Passage, draw: Draw, direction: Direction) => Promise<readonly Buffer[]>;
 }
 
@@ -66,13 +68,13 @@ const deeds: readonly Deed[] = [
   },
 ];
 
-/** Position of a manipulation in the traffic of a run. */
+/** Frame or TLS record of a run to manipulate. */
 interface Place {
   readonly where: "coordinator" | "rank";
-  /** Index of the connection among the connections to that target. */
+  /** Index of the connection among the connections to `where`. */
   readonly index: number;
   readonly direction: Direction;
-  /** Index of the frame or TLS record in that direction. */
+  /** Index of the frame or TLS record among those sent in `direction`. */
   readonly piece: number;
 }
 
@@ -84,7 +86,7 @@ const drawPlace = (draw: Draw): Place => ({
   piece: draw(2) === 0 ? draw(4) : 4 + draw(25),
 });
 
-/** Returns a tamper function that applies the manipulation to one piece. */
+/** Returns a tamper function that applies the manipulation `deed` to one frame or TLS record. */
 const tampered = (
   deed: Deed,
   { piece: chosen, direction }: Place,

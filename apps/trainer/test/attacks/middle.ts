@@ -3,14 +3,14 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 /** Direction of data. `up` is from the connecting side to the listening side. */
 export type Direction = "up" | "down";
 
-/** Returns the parts that replace a piece. They are sent one after the other. */
+/** Returns the buffers to send instead of a frame or TLS record, in order. */
 export type Tamper = (piece: Buffer) => Promise<readonly Buffer[]>;
 
 const headerBytes = 32;
 const lengthAt = 20;
 const recordHeaderBytes = 5;
 
-/** Splits the bytes of one side into the frames of docs/protocol.md or, with TLS, into records. */
+/** Splits the bytes sent in one direction into frames (docs/protocol.md) or, with TLS, into TLS records. */
 class Pieces {
   #rest: Buffer = Buffer.alloc(0);
 
@@ -46,12 +46,12 @@ export class Passage {
     this.#carry("down", this.#ends.up);
   }
 
-  /** Passes later data in `direction` through `tamper`, piece by piece. */
+  /** Passes later data in `direction` through `tamper`, one frame or TLS record at a time. */
   tamper(direction: Direction, tamper: Tamper): void {
     this.#tampers[direction] = tamper;
   }
 
-  /** Resets both ends of the connection. */
+  /** Resets the connections to the client and to the server. */
   cut(): void {
     for (const end of Object.values(this.#ends)) end.resetAndDestroy();
   }
@@ -62,8 +62,8 @@ export class Passage {
   }
 
   /**
-   * Sends `beginning`, the first bytes of a piece, in `direction`, and then closes that direction in an orderly way
-   * (FIN, not reset).
+   * Sends `beginning`, the first bytes of a frame or TLS record, in `direction`, and then closes that direction with
+   * FIN instead of RST.
    */
   endAfter(direction: Direction, beginning: Buffer): void {
     this.#ends[direction].end(beginning);
@@ -122,7 +122,7 @@ export class Middle {
     return { SKEIN_TEST_DETOUR: String(port), NODE_OPTIONS: `--import=${detour}` };
   }
 
-  /** Returns the connections to the coordinator, whose connections come first, or to a rank. */
+  /** Returns the connections to the coordinator or to a rank. The first connection of a run is to the coordinator. */
   whichLeadTo(where: "coordinator" | "rank"): readonly Passage[] {
     const coordinator = this.passages[0]?.target;
     return this.passages.filter(({ target }) => (target === coordinator) === (where === "coordinator"));

@@ -6,7 +6,7 @@ import type { Attack } from "./attack.ts";
 import { countTries, type Verdict } from "./count-tries.ts";
 import { markOf, processesOf, signalAll } from "./run-processes.ts";
 
-/** Commands that start a run: the arguments of its first process. */
+/** Argument lists of the first process of a run, one for each way to start a run. */
 const starts: readonly (readonly string[])[] = [
   ["run", "job.yaml", "--transport", "tcp"],
   ["run", "job.yaml", "--transport", "tls"],

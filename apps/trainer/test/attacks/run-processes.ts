@@ -2,7 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 
 const mark = "SKEIN_TEST_ATTACKED_RUN";
 
-/** Returns the environment variable for the first process of a run, by which all processes of the run are found. */
+/**
+ * Returns the environment variable that marks all processes of a run. The first process passes the variable on to its
+ * child processes.
+ */
 export const markOf = (id: string): Readonly<Record<string, string>> => ({ [mark]: id });
 
 /** Returns the ids of live processes started by a run, directly or indirectly. Linux only. */

@@ -12,7 +12,10 @@ const signals = ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const;
 /** Receivers of the signal. A service manager signals all processes, in any order. */
 const reached = ["all, ranks first", "all, ranks last", "the first process", "the ranks"] as const;
 
-/** Arguments that start the first process of a run. MPI is included if its addon is available. */
+/**
+ * Argument lists of the first process of a run, one for each way to start a run. MPI is included if its addon is
+ * available.
+ */
 const starts: readonly (readonly string[])[] = [
   ["run", "job.yaml", "--transport", "tcp"],
   ["run", "job.yaml", "--transport", "tls"],

@@ -36,7 +36,10 @@ const kill = ({ child }: Running, launcher: readonly string[] | undefined): void
 
 const codes: ReadonlySet<number | null> = new Set([exitCodes.ok, exitCodes.temporary]);
 
-/** Checks the results of concurrent starts, at least one of which must have succeeded. */
+/**
+ * Returns a description of the damage after concurrent starts, at least one of which must have succeeded. Undefined: no
+ * damage.
+ */
 const harmOf = (ends: readonly Ended[]): string | undefined => {
   const wrong = ends.find(({ code, stderr }) => !codes.has(code) || /^\s+at /m.test(stderr));
   if (wrong !== undefined) return `code ${wrong.code}: ${wrong.stderr.trim().split("\n").at(-1)}`;

@@ -1,4 +1,4 @@
-/** A node of the JSON Schema of job files, with the parts of JSON Schema that this schema uses. */
+/** A node of the JSON Schema of job files, with the JSON Schema keywords that this schema uses. */
 export interface SchemaNode {
   readonly type?: string;
   readonly description?: string;

@@ -4,16 +4,16 @@ import { NdArray } from "@skein/tensor-core";
 
 export interface LayerDataOptions {
   readonly samples: number;
-  /** Of a sample. */
+  /** Number of tokens per sample. */
   readonly tokens: number;
   readonly width: number;
   readonly numExperts: number;
   readonly topK: number;
-  /** `skewed`: expert e is as popular as 1 / (1 + e). */
+  /** `skewed`: the probability of expert e is proportional to 1 / (1 + e). */
   readonly routing: "uniform" | "skewed";
 }
 
-/** Numbers in (0, 1) that are the same in every run (xorshift of 32 bits). */
+/** Returns a generator of uniform numbers in (0, 1) that are the same in every run (32-bit xorshift). */
 const uniformNumbers = (): (() => number) => {
   let state = 0x9e3779b9;
   return () => {
@@ -24,7 +24,10 @@ const uniformNumbers = (): (() => number) => {
   };
 };
 
-/** Tokens with the experts that each is to go to: drawn without replacement, by their popularity. */
+/**
+ * Returns random tokens as inputs, and for each token `topK` different experts as labels. The experts are drawn with
+ * the probabilities of `routing`.
+ */
 export const toldTokens = ({
   samples,
   tokens,

@@ -20,10 +20,10 @@ export interface LayerOptions {
   readonly numExperts: number;
   readonly topK: number;
   readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free";
-  /** Axes of the mesh that tokens travel along, from the outermost. */
+  /** Mesh axes along which tokens are exchanged, outermost first. */
   readonly axes: readonly string[];
   readonly chunks: number;
-  /** Place of each expert. */
+  /** Slot of each expert; slots are numbered in rank order. Default: experts in order. */
   readonly placement?: readonly number[];
 }
 
@@ -40,7 +40,7 @@ const dispatcherOf = ({ dispatch, axes }: LayerOptions): TokenDispatcher => {
   }
 };
 
-/** A gate that is told what to choose, all choices of equal weight. */
+/** Returns a gate that routes tokens to the experts returned by `chosen`, with equal weights. */
 const tellGate = (
   { numExperts, width, topK }: LayerOptions,
   chosen: () => Tensor,
@@ -59,7 +59,10 @@ const tellGate = (
     },
   });
 
-/** A layer of experts and nothing else: tokens go where the labels of a batch say. */
+/**
+ * Returns a model that consists of a single expert layer. Labels of a batch are the experts to which its tokens are
+ * routed.
+ */
 export const oneLayer = (_: unknown, options: LayerOptions): Model => {
   const { width, hidden, topK, chunks, placement } = options;
   let chosen_TK: Tensor | undefined; // of the batch that is being traced

@@ -8,7 +8,7 @@ import type { SharedKernels } from "./open-backend.ts";
 /** Messages from rank 0 to rank 1. */
 export type RankCommand =
   | { readonly type: "open"; readonly shared: SharedKernels; readonly records: DigitRecords }
-  /** Starts a training run with new parameters, in a new world. */
+  /** Starts a training run with new parameters, over a new connection to rank 0. */
   | { readonly type: "begin"; readonly connection: WorldConnection; readonly settings: Settings }
   | { readonly type: "step" };
 
@@ -38,7 +38,7 @@ export class SecondRank {
     this.tell({ type: "open", shared, records });
   }
 
-  /** Creates a world of two ranks, with new parameters on rank 1. @returns the communicator of rank 0. */
+  /** Connects both ranks for a new training run, with new parameters on rank 1. @returns the communicator of rank 0. */
   async begin(settings: Settings): Promise<Communicator> {
     const { memory, module: kernels } = this.shared;
     const ranks = new LocalRanks({
