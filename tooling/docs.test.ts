@@ -36,8 +36,8 @@ const anchorsOf = (text: string): ReadonlySet<string> => {
 };
 
 /**
- * Returns the fault of a link of a page. Undefined if the link is valid. Other hosts are not contacted, but their URLs
- * must be valid.
+ * Returns what is wrong with a link on a page, or undefined if the link is valid. External URLs are only checked for
+ * syntax.
  */
 const faultOfLink = (page: string, target: string): string | undefined => {
   const isHosted = hosted.test(target);

@@ -62,7 +62,7 @@ const doors = ({ name, exports }: Manifest): string[] =>
     .map((key) => name + key.slice(1));
 
 /**
- * Returns the version of Node's types with which our packages are compiled, because this version is already in the
+ * Returns the installed version of `@types/node`, with which our packages are compiled. This version is already in the
  * package store.
  */
 const nodeTypes = (): string =>

@@ -15,9 +15,9 @@ import { models, profileOf, profiles } from "./profiles.ts";
 import { googLeNet } from "@skein/published-measurements";
 
 /**
- * Returns a lower bound of all schedules, which preemption in forward order reaches (Jackson's rule). For each set of
- * tensors that are ready at time r or later, and after whose first use q seconds of the forward pass remain: r +
- * transfer times of the set + q.
+ * Returns the shortest iteration of any schedule, which preemptive sends in forward order reach (Jackson's rule). For
+ * every set of tensors, the iteration takes at least r + t + q seconds: r until the first tensor of the set is ready, t
+ * to send the set, and q of the forward pass that remain after the last first use of a tensor of the set.
  */
 const shortest = (profile: GradientProfile): number => {
   const ready = readySeconds(profile);

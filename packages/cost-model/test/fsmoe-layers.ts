@@ -33,7 +33,7 @@ export const correctedModel = (
 
 /**
  * Returns a forward pass with the published fits. All-to-alls send k · f · B · L rows of 2-byte values. Within a node
- * each GPU receives the rows of all other GPUs. The multiply-adds of an expert's shard are those of all rows for its
+ * each GPU receives the rows of all other GPUs. A shard of an expert computes the multiply-adds of all rows for its
  * fraction of the hidden width.
  */
 export const publishedPass = (testbed: keyof typeof fsmoeTestbeds, sizes: LayerSizes): MoeLayerPass => {

@@ -19,7 +19,7 @@ const endOf = (profile: GradientProfile, plan: BucketPlan, model: CollectiveMode
 const bestEnd = (profile: GradientProfile, model: CollectiveModel): number =>
   Math.min(...[...groupings(profile)].map((plan) => endOf(profile, plan, model)));
 
-/** A model whose start-up increases at 20 bytes, and whose time per byte is smaller from there on. */
+/** A model whose start-up increases at 20 bytes, and whose time per byte is smaller above 20 bytes. */
 const pieces: CollectiveModel = {
   pieces: [
     { fromBytes: 0, startupSeconds: 2, secondsPerByte: 3 },

@@ -39,7 +39,7 @@ export const wait = (index: number, previous = false): SimulatedTask => ({ kind:
 interface Sketch {
   readonly what: "compute" | "data" | "tensor" | "wait";
   readonly seconds: number;
-  /** Extra seconds on ranks of each kind. */
+  /** Extra seconds per task, multiplied by the kind of the rank (0, 1, …). */
   readonly extra: number;
   readonly levels: number;
   readonly priority: number;

@@ -23,8 +23,8 @@ const isOnItsSide = (orientation: number): boolean => orientation >= 5;
 /**
  * Rotates or mirrors a stored image so that it is upright.
  *
- * @param orientation EXIF orientation, 1 (upright) to 8: the sides of the upright image that the stored first row and
- * first column show.
+ * @param orientation EXIF orientation, 1 (upright) to 8. The orientation says which sides of the upright image the
+ * first stored row and the first stored column are.
  */
 export const upright = ({ bytes, rows, columns }: Pixels, orientation: number): Pixels => {
   if (orientation === 1) return { bytes, rows, columns };

@@ -22,7 +22,7 @@ const columnOf = (records: Records, field: string): number[] =>
     Array.from({ length: records.count }, (_, i) => i),
   )[field]!.toNumbers();
 
-/** Makes samples whose `inputs` are their numbers, with the given labels. */
+/** Returns samples with the given labels. The `inputs` of a sample are the index of the sample. */
 const recordsOf = (labels: readonly number[], dtype: "i32" | "u8" | "u32"): Records =>
   arrayRecords({
     inputs: NdArray.from(

@@ -167,7 +167,7 @@ export class Resampler {
     this.exports = instance.exports as unknown as Exports;
   }
 
-  /** Allocates memory after the earlier allocations. Returns its address. */
+  /** Allocates memory after all earlier allocations. Returns the address of the memory. */
   private take(bytes: number): number {
     const begin = this.end;
     this.end = (Math.ceil((begin + bytes) / paddingBytes) + 1) * paddingBytes;

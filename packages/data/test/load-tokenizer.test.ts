@@ -181,7 +181,10 @@ describe("a tokenizer", () => {
     );
   });
 
-  /** Writes the tokenizer of the folder with another `model.vocab` and other `added_tokens`. */
+  /**
+   * Writes a copy of the test tokenizer with additional `model.vocab` and `added_tokens` entries. Returns the file
+   * path.
+   */
   const withIds = (vocab: object, added: readonly object[] = []): string => {
     const { model, ...rest } = JSON.parse(byteLevelTokenizer()["tokenizer.json"]!) as Record<string, object>;
     const path = join(folder, "ids.json");

@@ -14,7 +14,7 @@ interface Member {
   readonly magic?: string;
 }
 
-/** Returns a header block and its content, padded to whole blocks. */
+/** Returns the bytes of a file in a tar archive: a header block and the content, padded to whole blocks. */
 const member = ({ name, type = "0", content = "", size, magic = "ustar\0" }: Member): Uint8Array => {
   const bytes = encode(content);
   const block = new Uint8Array(512 + Math.ceil(bytes.length / 512) * 512);

@@ -43,7 +43,7 @@ export const worldAxis = "world";
 
 /** Mesh axis of ranks on the same host. */
 export const insideHostsAxis = "inside-hosts";
-/** Mesh axis of ranks with the same position on each host. */
+/** Mesh axis of ranks that have the same index within their hosts. */
 export const acrossHostsAxis = "across-hosts";
 
 /** Mesh axes of the rank grid of K-FAC: `workers` contains the ranks of a column, `receivers` the ranks of a row. */
@@ -169,17 +169,17 @@ export const placeOf = (job: Job, rank: number): MeshCoordinates =>
     ]),
   );
 
-/** Returns the number of parts of a batch, which is the number of ranks with different samples. */
+/** Returns the number of shares into which ranks divide each batch: the number of ranks with different samples. */
 export const numBatchParts = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): number => ranks / mesh.tensor;
 
 /**
- * Returns the number of samples that a rank computes at the same time: its part of a batch, or a fraction of that part
- * if gradients are accumulated.
+ * Returns the number of samples that a rank computes at the same time: its share of a batch, or one microbatch of that
+ * share if gradients are accumulated.
  */
 export const samplesAtOnce = (job: Pick<Job, "ranks" | "mesh" | "batch" | "accumulate">): number =>
   job.batch / numBatchParts(job) / (job.accumulate ?? 1);
 
-/** Returns the index of a rank's part of each batch, and the number of parts. */
+/** Returns the index of a rank's share of each batch, and the number of shares. */
 export const batchPartOf = (job: Job, rank: number): { readonly rank: number; readonly worldSize: number } => ({
   rank: placeOf(job, rank)[dataAxis]!,
   worldSize: numBatchParts(job),

@@ -53,10 +53,10 @@ const parseKnown = (text: string | null): Map<string, number> =>
   );
 
 /**
- * Serves a page with the runs below a folder, only on the loopback address of this machine. Host names that resolve to
- * this address on other machines (DNS rebinding) are rejected by the Host header. Only GET requests are accepted,
- * except requests for histograms from the page, which the Origin header identifies. Requests identify runs by ids that
- * the server found on disk, so that no path from a request is ever opened.
+ * Serves a page with the runs below a folder, only on the loopback address of this machine. DNS-rebinding requests are
+ * rejected based on their Host header. Only GET requests are accepted, except requests for histograms from the page,
+ * which the Origin header identifies. Requests identify runs by ids that the server found on disk, so that no path from
+ * a request is ever opened.
  */
 export const serveWatch = async ({
   runs,

@@ -5,7 +5,7 @@ import { type Graph, leafPaths } from "@skein/tensor-core";
 import { formatSpec, isHalf, operators, specOf } from "@skein/tensor-core/backend";
 import type { TracedModel } from "./traced-model.ts";
 
-/** Input of a training step that can make a value differ between ranks, or between parts of a batch. */
+/** Input of a training step that can make a value differ between ranks, or between microbatches. */
 type Source = "the samples" | "the random key" | "the number of its rank";
 
 /**
@@ -40,7 +40,7 @@ const ownSources = (
  *
  * @param what name of the model in errors.
  * @throws ModuleError if a leaf is f16 or bf16, or if a leaf of another dtype than f32 depends on values that differ
- * between ranks or between parts of a batch.
+ * between ranks or between microbatches.
  */
 export const requireSharedState = (
   { init, loss }: Pick<TracedModel, "init" | "loss">,

@@ -124,7 +124,7 @@ export type RankMessage =
       readonly exposedAllToAllSeconds?: number;
       /** Part of `seconds` spent waiting for a batch. */
       readonly dataSeconds: number;
-      /** Share of the images in rank 0's part of the batch that came from the cache, 0 to 1. Absent: no cache. */
+      /** Share of the images of rank 0's samples that came from the cache, 0 to 1. Absent: no cache. */
       readonly cacheHitRate?: number;
       /** Payload bytes sent by rank 0 during the step. */
       readonly bytesSent: number;

@@ -23,7 +23,7 @@ export interface RankRun {
   readonly train: TrainingSamples;
   /** Random changes applied to images, different in each epoch. Absent: none. */
   readonly augmentation?: Augmentation | undefined;
-  /** What a label of a sample is, such as a class or the next tokens. */
+  /** Type of the samples' labels, such as a class or a token. */
   readonly predicts: Prediction;
   readonly totalSteps: number;
   readonly firstStep: number;

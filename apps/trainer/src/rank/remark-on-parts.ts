@@ -2,8 +2,8 @@ import { expertsOf, type Job } from "@skein/job/node";
 import type { AnyModel } from "@skein/step/node";
 
 /**
- * Returns a remark that lists the operations that a job with `accumulate` applies to each part of a batch instead of
- * the complete batch. Undefined: there are no such operations.
+ * Returns a remark that lists the operations that a job with `accumulate` applies to each microbatch instead of the
+ * complete batch. Undefined: there are no such operations.
  *
  * @param hasState Whether the model has a state.
  */

@@ -4,7 +4,7 @@ import type { Attack } from "./attack.ts";
 import { AttackedRun, stepsDone, type Transport } from "./attacked-run.ts";
 import { countTries } from "./count-tries.ts";
 
-/** What happens while a rank is paused for longer than the timeout of the other rank. */
+/** Events while a rank is paused for longer than the timeout of the other rank. */
 const meanwhile = [
   // As when a machine is suspended and its cluster restarts the other rank, which finds the address of the paused
   // coordinator.

@@ -6,7 +6,10 @@ import { planMgWfbpOptimal } from "./mg-wfbp-exact.ts";
 
 /** One Kronecker factor of one layer in a training step, as input for planners. */
 export interface ProfiledFactor {
-  /** Name of the layer and side of the factor, such as `blocks.0.query:input`. */
+  /**
+   * Name of the layer, and whether the factor is for the layer's inputs or output gradients, such as
+   * `blocks.0.query:input`.
+   */
   readonly name: string;
   /** Number of floats to send: n(n + 1)/2 for a symmetric factor of n rows. */
   readonly elements: number;

@@ -112,7 +112,8 @@ const checkGroup = (
 };
 
 /**
- * Checks that a world can be simulated. Cost: O(tasks of distinct program objects + ranks).
+ * Checks that the ranks, groups and hosts of a world can be simulated. Cost: O(tasks of distinct program objects +
+ * ranks).
  *
  * @throws ArgumentError for an invalid value, a task that depends on a later task, or collectives that differ between
  * the members of a group.

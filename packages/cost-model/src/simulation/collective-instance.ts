@@ -23,7 +23,7 @@ export interface CollectiveInstance extends Flow<number> {
    * depends on.
    */
   missing: number;
-  /** Time in seconds of the latest event that has occurred, of the events that `missing` counts down. */
+  /** Time in seconds of the latest event so far, among the events that `missing` counts. */
   readySeconds: number;
   isReady: boolean;
   /**

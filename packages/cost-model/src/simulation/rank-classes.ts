@@ -23,7 +23,7 @@ export interface GroupClass {
   readonly hosts: readonly { readonly link: number; readonly flows: number }[];
 }
 
-/** A world reduced to one representative rank, group and host per class. */
+/** A simulated world, reduced to one representative rank, group and host per class. */
 export interface WorldClasses {
   /** Class index of each rank. */
   readonly classOf: readonly number[];

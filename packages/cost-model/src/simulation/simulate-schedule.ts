@@ -41,7 +41,7 @@ interface Message<T> extends Flow<T> {
   readonly bytes: number;
 }
 
-/** Messages and sums of a rank in one round of the schedule. */
+/** One rank's sends, number of receives and reduced bytes in one round of the schedule. */
 interface Round<T> {
   readonly sends: Message<T>[];
   readonly numReceives: number;

@@ -79,7 +79,7 @@ export type SimulatedTask = ComputeTask | CollectiveTask | WaitTask;
  */
 export type Program = readonly SimulatedTask[];
 
-/** World of ranks to simulate; plain data. Equivalent ranks may share one program object. */
+/** Ranks, groups and hosts to simulate; plain data. Equivalent ranks may share one program object. */
 export interface SimulatedWorld {
   /** Program of each rank. */
   readonly programs: readonly Program[];

@@ -7,7 +7,7 @@ import { SharedLinks } from "./shared-links.ts";
 import type { CollectiveTask, Program, SimulatedTask } from "./task.ts";
 import { plainSeconds } from "./time-arithmetic.ts";
 
-/** Settings of the simulation of a world. */
+/** Settings of a simulation. */
 export interface RunSettings {
   readonly steps: number;
   readonly concurrent: number;
@@ -42,7 +42,7 @@ export interface RankRun {
 type EventKind = "ready" | "transfers" | "ends";
 
 /**
- * Runs the simulation of a world that is reduced to classes. A rank advances on its own clock up to a wait for a
+ * Runs a simulation of one representative rank per class. A rank advances on its own clock up to a wait for a
  * collective that is not done. So events occur only for collectives: all members have started, a transfer begins, or a
  * phase ends.
  */

@@ -14,7 +14,9 @@ const someLayers = (most: number, bytes: fc.Arbitrary<number>): fc.Arbitrary<rea
 const allReduceSeconds = (model: CollectiveModel, bytes: number): number =>
   bytes === 0 ? 0 : collectiveSeconds(model, bytes);
 
-/** Returns the bytes of each slot: for each layer in turn, during the experts and during the dense part. */
+/**
+ * Returns the gradient bytes of each time slot: for each layer, first during its experts, then during its dense part.
+ */
 const bytesByPlace = ({ layers }: GradientPartition): readonly number[] =>
   layers.flatMap(({ besideExpertsBytes, besideDenseBytes }) => [besideExpertsBytes, besideDenseBytes]);
 
@@ -22,7 +24,8 @@ const totalOf = (layers: readonly GradientLayer[]): number =>
   layers.reduce((sum, { gradientBytes }) => sum + gradientBytes, 0);
 
 /**
- * Computes the seconds of the backward pass with given bytes per slot, where each layer uses its best number of chunks.
+ * Computes the seconds of the backward pass with the given bytes per time slot, if each layer uses its best number of
+ * chunks.
  */
 const secondsOf = (layers: readonly GradientLayer[], model: CollectiveModel, bytes: readonly number[]): number =>
   layers.reduce(
@@ -36,7 +39,7 @@ const secondsOf = (layers: readonly GradientLayer[], model: CollectiveModel, byt
     ),
   );
 
-/** Yields all assignments of whole bytes to slots in which each byte is sent after it is ready. */
+/** Yields all assignments of whole bytes to time slots in which each byte is sent after it is ready. */
 function* placements(layers: readonly GradientLayer[], slot = 0, sent = 0): Generator<readonly number[]> {
   if (slot === 2 * layers.length) {
     yield [];

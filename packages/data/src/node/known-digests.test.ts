@@ -29,7 +29,7 @@ describe("digests", () => {
     fc.assert(
       fc.property(uses, fc.integer({ min: 0, max: 12 }), (starts, room) => {
         rmSync(folder, { recursive: true, force: true });
-        /** Numbers of the expected records, most recently used first. */
+        /** Keys of the records expected in the file, most recently used first. */
         let model: number[] = [];
         for (const used of starts) {
           const known = new KnownDigests(folder, "here", used.length, { records: room, folderBytes: 1e9 });

@@ -72,7 +72,9 @@ class Records {
     this.numBytes += recordBytes;
   }
 
-  /** Returns those records of `others` whose keys are not in these records, but at most the first `most` of them. */
+  /**
+   * Returns the records of `others` whose keys are not in this table, but at most the first `most` of these records.
+   */
   without(others: Buffer, most: number): Buffer {
     const left = Buffer.alloc(Math.min(others.length, most * recordBytes));
     let end = 0;

@@ -17,7 +17,7 @@ export interface LazyOptions {
   readonly cacheMegabytes: number;
   /** Number of rows and columns of decoded images. Must be at least the sample size. Default: the sample size. */
   readonly decodeSize?: readonly [number, number] | undefined;
-  /** Maximum number of concurrent decodes per thread that assembles batches. Default: four per thread of libuv. */
+  /** Maximum number of concurrent decodes per batch-assembly thread. Default: four per libuv thread. */
   readonly decodesAtOnce?: number | undefined;
   /**
    * Folder that stores image digests (at most 1 GiB), so that unchanged images are not read when they are opened again.
@@ -41,9 +41,8 @@ export const decodingThreads = (): number => Number(process.env["UV_THREADPOOL_S
 const decodesPerThread = 4;
 
 /**
- * Returns the default number of concurrent decodes per thread that assembles batches. More than one image per libuv
- * thread is requested, because the decoding threads would otherwise be idle while the assembling thread resizes an
- * image.
+ * Returns the default number of concurrent decodes per batch-assembly thread. More than one image per libuv thread is
+ * requested, because the decoding threads would otherwise be idle while the assembling thread resizes an image.
  */
 export const defaultDecodesAtOnce = (): number => decodesPerThread * decodingThreads();
 

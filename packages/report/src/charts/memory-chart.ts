@@ -3,7 +3,7 @@ import { byteUnits, bytesText } from "../quantities.ts";
 import { chart, isSize, percent, pixel } from "./svg.ts";
 import { linearTicks, tickTexts } from "./ticks.ts";
 
-/** A value that is in memory from position `from` to position `to` of a step, both inclusive. */
+/** A value that is in memory from node `from` to node `to` of a step. Both are node indices, inclusive. */
 export interface Lifetime {
   readonly name: string;
   readonly bytes: number;
@@ -11,7 +11,7 @@ export interface Lifetime {
   readonly to: number;
 }
 
-/** Memory use to draw: bytes that are always in use, live bytes at each position of a step, and lifetimes of values. */
+/** Memory use to draw: bytes that are always in use, live bytes at each node of a step, and lifetimes of values. */
 export interface MemoryRows {
   readonly residentBytes: number;
   readonly liveBytes: readonly number[];
@@ -22,7 +22,7 @@ const heights = { area: 200, gap: 26, lifetime: 24 };
 /** Maximum number of positions in the drawn area, about the pixel width of a large window. */
 const maxPositions = 2000;
 
-/** Returns the first position with the most live bytes; −1 if there are no positions. */
+/** Returns the index of the first node with the most live bytes; −1 if there are no nodes. */
 export const peakPosition = (liveBytes: readonly number[]): number =>
   liveBytes.reduce((best, bytes, at) => (bytes > (liveBytes[best] ?? -1) ? at : best), -1);
 

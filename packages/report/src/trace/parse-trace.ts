@@ -18,7 +18,7 @@ export interface ReadTrace<Facts extends TraceFacts = TraceFacts> {
   /** Ranks in order, with their spans by start time. Incomplete steps are omitted, but their kernels are included. */
   readonly ranks: readonly RankSpans[];
   readonly events: number;
-  /** State of an incomplete trace. Absent if the trace is complete. */
+  /** Extent of a trace that was cut off. Absent if the trace is complete. */
   readonly cut?: TraceCut | undefined;
 }
 
@@ -157,8 +157,8 @@ const parseWhole = <Facts extends TraceFacts>(
 const maxCharacters = 2 ** 28;
 
 /**
- * Reads all remaining lines.
- * @throws ArgumentError if the lines have more than `most` characters.
+ * Returns the remaining lines.
+ * @throws ArgumentError if the lines have more than `most` characters in total.
  */
 const remainingLines = (lines: Iterator<string>, most: number, path: string): string[] => {
   const all: string[] = [];

@@ -29,7 +29,7 @@ export const stepsOf = ({ rank, spans }: RankSpans): readonly RankStep[] => {
   });
 };
 
-/** One step of all ranks, in rank order. */
+/** One step of all ranks, as a list in rank order. */
 export type WorldStep = readonly RankStep[];
 
 /** Returns the steps that every rank completed, in step order; the ranks of each step are in rank order. */

@@ -144,7 +144,8 @@ export interface CurvatureInput {
 }
 
 /**
- * Builds the second-order part of a job's training step. Returns undefined if the optimizer does not use curvature.
+ * Builds the curvature computation (layer statistics, inverses and update rule) of a job's second-order optimizer.
+ * Returns undefined if the optimizer does not use curvature.
  *
  * @throws ConfigError if the model has no layers.
  */

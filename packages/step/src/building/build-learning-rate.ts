@@ -61,7 +61,7 @@ export interface ScheduledSteps {
   readonly offset?: number;
 }
 
-/** Returns the number of steps that the schedule covers, including the offset. */
+/** Returns the number of steps that the learning-rate schedule covers, including the offset. */
 export const scheduleStepsOf = ({ totalSteps, offset = 0 }: ScheduledSteps): number => totalSteps + offset;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Sums over this rank's part of the held-out samples, by name: sum of the loss, count by which this sum is divided, and
- * sums that the model defines.
+ * Sums over this rank's share of the held-out samples, by name: sum of the loss, count by which this sum is divided,
+ * and sums that the model defines.
  */
 export interface EvaluationSums {
   readonly lossSum: number;
@@ -8,7 +8,7 @@ export interface EvaluationSums {
   readonly [name: string]: number;
 }
 
-/** Adds the sums of all parts, in the order of the parts. */
+/** Adds the sums of all ranks' shares, in rank order. */
 export const totalSums = (parts: readonly EvaluationSums[]): EvaluationSums => {
   const total = new Map<string, number>();
   for (const part of parts)

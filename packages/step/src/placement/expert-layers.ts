@@ -9,9 +9,9 @@ export interface ExpertLayer {
   readonly name: string;
   /** Paths of arrays with one row per expert of a rank: parameters, and the optimizer's state for these parameters. */
   readonly rows: readonly string[];
-  /** Path of `placeOf_E` in the state of the run: the slot of each expert, i32 [E]. */
+  /** State path of the tensor `placeOf_E`: slot index of each expert, i32 [E]. Slots are numbered in rank order. */
   readonly places: string;
-  /** Path of `meanLoad_E` in the state of the run: mean load per expert over recent steps, f32 [E]. */
+  /** State path of the tensor `meanLoad_E`: mean load per expert over recent steps, f32 [E]. */
   readonly loads: string;
 }
 

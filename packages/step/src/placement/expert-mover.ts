@@ -6,7 +6,9 @@ import { type ExpertLayer, leavesAt, withLeaves } from "./expert-layers.ts";
 
 type Move = (rows: readonly DeviceArray[], before: DeviceArray, after: NdArray) => Promise<readonly DeviceArray[]>;
 
-/** Moves the experts in a state to other slots. Uses one compiled function per message size. */
+/**
+ * Moves the experts in a state to other slots, possibly on other ranks. Uses one compiled function per message size.
+ */
 export class ExpertMover {
   private readonly compiled = new Map<number, Move & { release(): void }>();
   private readonly input: Pick<MoverInput, "parts" | "backend" | "communicators">;

@@ -21,7 +21,7 @@ import { InvariantError } from "@skein/tensor-core";
 
 /** Data from which new slots for the experts of a layer are planned. Equal on all ranks. */
 export interface LayerSituation {
-  /** Slot of each expert. */
+  /** Slot index of each expert. Slots are numbered in rank order. */
   readonly places: readonly number[];
   /**
    * Load of each expert: number of tokens that choose the expert in a step, summed over all ranks, averaged over recent

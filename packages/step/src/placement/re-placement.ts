@@ -37,7 +37,7 @@ export interface RePlacement {
    * Plans and moves experts after a step, if a move is due. Decisions depend only on the state and the batch, so a step
    * repeated after a failure leads to the same decisions. Must be called on all ranks.
    *
-   * @param batch This rank's part of the step's batch.
+   * @param batch This rank's share of the step's batch.
    * @throws RunError if ranks decide differently.
    */
   after(state: LiveState, batch: object): Promise<void>;

@@ -28,7 +28,7 @@ export interface RoutingProbe {
    * Returns one routing per expert layer, with the tokens of all ranks. Tokens are ordered by the rank's coordinate
    * along the expert axis, then by replica. Must be called on all ranks; returns the same result on all ranks.
    *
-   * @param batch This rank's part of the batch.
+   * @param batch This rank's share of the batch.
    * @param numExperts Number of experts of each layer.
    */
   (state: DeviceState, batch: object, numExperts: number): Promise<readonly Routing[]>;

@@ -53,7 +53,7 @@ export interface DeviceResult {
 type Batch = object;
 
 /**
- * A compiled program that computes one part of a batch. Its arguments are the state, the batch part, and the fields of
+ * A compiled program that computes one microbatch. Its arguments are the state, the microbatch, and the fields of
  * `StepInputs`.
  */
 type CompiledPart<Result> = ((
@@ -71,7 +71,7 @@ type LookAhead = ((
   release(): void;
 };
 
-/** Placeholder without values of the whole batch, for a batch that is not split. */
+/** Placeholder without values of the whole batch, for a batch that is not split into microbatches. */
 const noWholeBatchFacts: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
 
 export interface StepsInput {
@@ -100,14 +100,13 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
 ];
 
 /**
- * Compiled program for the first part of a batch, which also applies the update of the previous step. Consumes the
- * state.
+ * Compiled program for the first microbatch, which also applies the update of the previous step. Consumes the state.
  */
 type DeferredPart = CompiledPart<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>;
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
 
-/** Splits a rank's batch into equal parts, in order. The parts are views. */
+/** Splits a rank's batch into microbatches of equal size, in order. The microbatches are views. */
 const partsOf = (batch: Batch, numParts: number): Batch[] =>
   numParts === 1
     ? [batch]
@@ -120,11 +119,11 @@ const partsOf = (batch: Batch, numParts: number): Batch[] =>
       );
 
 /**
- * Returns the curvature mode of all batch parts except the last: "observe", which updates statistics only, or "keep".
+ * Returns the curvature mode of all microbatches except the last: "observe", which updates statistics only, or "keep".
  */
 const observed = (mode: CurvatureMode): CurvatureMode => (mode === "keep" ? "keep" : "observe");
 
-/** Runs the compiled program of a batch part. The argument `before` is omitted if it is undefined. */
+/** Runs the compiled program of a microbatch. The argument `before` is omitted if it is undefined. */
 const withBefore = <Result>(
   run: CompiledPart<Result>,
   state: DeviceState,
@@ -145,12 +144,12 @@ export class CompiledSteps {
   /** Compiled steps, least recently used first. */
   private readonly steps: { readonly kind: StepKind; readonly run: CompiledPart<DeviceResult> }[] = [];
   private settling: Settle;
-  /** Compiled programs for the first part of a split batch with `overlap: dear`, by curvature mode. */
+  /** Compiled programs for the first of several microbatches with `overlap: dear`, by curvature mode. */
   private readonly catchingUp = new Map<CurvatureMode, DeferredPart>();
-  /** Compiled programs for the parts of a split batch except the last part, by curvature mode. */
+  /** Compiled programs for all microbatches except the last, by curvature mode. */
   private readonly accumulating = new Map<CurvatureMode, CompiledPart<Accumulated<DeviceArray>>>();
   private readonly lookAheadPass: LookAhead;
-  /** Whether the computation of a batch part needs values of the whole batch, such as the number of unmasked rows. */
+  /** Whether the computation of a microbatch needs values of the whole batch, such as the number of unmasked rows. */
   private needsLookAhead: boolean;
   /** Compiled program for `gradients`. Undefined: not requested yet. */
   private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: CompiledPart<unknown> } | undefined;
@@ -228,7 +227,7 @@ export class CompiledSteps {
     return compiled;
   }
 
-  /** Computes the values of the whole batch that the computation of each batch part needs. */
+  /** Computes the values of the whole batch that the computation of each microbatch needs. */
   private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<WholeBatch<DeviceArray>> {
     if (!this.needsLookAhead) return noWholeBatchFacts;
     let passed: PassAhead<DeviceArray> | undefined;
@@ -255,9 +254,9 @@ export class CompiledSteps {
   }
 
   /**
-   * Computes the parts of a batch one after the other, and the last part with `run`.
+   * Computes the microbatches of a batch one after the other, and the last microbatch with `run`.
    *
-   * @param catchesUp Whether the first of several parts applies the update of the previous step.
+   * @param catchesUp Whether the first of several microbatches applies the update of the previous step.
    */
   private async inParts<Result>(
     run: CompiledPart<Result>,

@@ -109,9 +109,9 @@ export const settle =
   };
 
 /**
- * Computes the first of several parts of a rank's batch, and applies the update of the previous step during the forward
- * pass. Traced. Later parts are added to the results. The last part is computed by `deferredStep`, with the accumulated
- * results.
+ * Computes the first of several microbatches, and applies the update of the previous step during the forward pass.
+ * Traced. The results of later microbatches are added. The last microbatch is computed by `deferredStep`, with the
+ * accumulated results.
  */
 export const deferredPart =
   (parts: Parts, { compressor, mode }: StepKind) =>
@@ -125,9 +125,9 @@ export const deferredPart =
   };
 
 /**
- * Computes one training step whose update is applied in the next step. Traced. If a batch has several parts, the first
- * part has already applied the pending update, and the gradients of all parts are sent during the backward pass of the
- * last part.
+ * Computes one training step whose update is applied in the next step. Traced. With several microbatches, the first
+ * microbatch has already applied the pending update, and the gradients of all microbatches are sent during the backward
+ * pass of the last microbatch.
  *
  * If a loss or gradient is not finite on some rank, residuals, statistics and step number are unchanged, and no update
  * is pending. An additional small all-reduce detects non-finite gradients. A check of the mean gradients would delay

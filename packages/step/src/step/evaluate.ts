@@ -21,8 +21,8 @@ export const evaluationOrder = (
 ): EvaluationOptions => ({ ...part, batchSize: evaluationBatch(job, count), evenly: model.sharding !== undefined });
 
 /**
- * Compiles the evaluation of a model. Each rank evaluates its own part; ranks communicate only if the model itself has
- * collectives. The main thread adds the sums of all ranks.
+ * Compiles the evaluation of a model. Each rank evaluates its share of the samples; ranks communicate only if the model
+ * itself has collectives. The main thread adds the sums of all ranks.
  */
 export const makeEvaluation = (
   model: AnyModel,

@@ -87,7 +87,7 @@ export class LiveState {
   }
 
   /**
-   * Runs the next step with this rank's part of a batch, and reads the results.
+   * Runs the next step with this rank's share of a batch, and reads the results.
    *
    * @throws NonFiniteError that names the tensor, if a loss or gradient is not finite. The state is then the state
    * before the step.

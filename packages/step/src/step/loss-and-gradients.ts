@@ -51,42 +51,42 @@ export interface StepResult {
 }
 
 /**
- * Values of the whole batch, accumulated over the batch parts processed so far. They are computed before the gradients
- * of the first part.
+ * Values of the whole batch, accumulated over the microbatches processed so far. They are computed before the gradients
+ * of the first microbatch.
  */
 export interface PassAhead<Leaf> extends WholeBatch<Leaf> {
-  /** Number of batch parts processed so far, u32 scalar. */
+  /** Number of microbatches processed so far, u32 scalar. */
   readonly parts: Leaf;
 }
 
 /** Inputs of a step in addition to state and batch. */
 export interface StepInputs<Leaf> {
   readonly wholeBatch: WholeBatch<Leaf>;
-  /** Accumulated results of the earlier parts of the rank's batch. Absent: this is the first part. */
+  /** Accumulated results of the earlier microbatches. Absent: this is the first microbatch. */
   readonly before?: Accumulated<Leaf>;
 }
 
-/** Inputs of a step that computes the rank's batch in one part. */
+/** Inputs of a step that computes the rank's batch as one microbatch. */
 export const singlePart: StepInputs<Tensor> = { wholeBatch: { rankCount: [], model: [] } };
 
-/** A traced training step. @param inputs Default: the step computes the rank's batch in one part. */
+/** A traced training step. @param inputs Default: the step computes the rank's batch as one microbatch. */
 export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, inputs?: StepInputs<Tensor>) => StepResult;
 
 /**
- * Accumulated loss, gradients, statistics and model state of a rank's batch parts, which are computed one after the
+ * Accumulated loss, gradients, statistics and model state of a rank's microbatches, which are computed one after the
  * other.
  */
 export interface Accumulated<Leaf> {
-  /** Number of batch parts processed so far, u32 scalar. */
+  /** Number of microbatches processed so far, u32 scalar. */
   readonly parts: Leaf;
   /**
-   * Sums over the parts. Each part contributes a share of the rank's loss, so after the last part the sums cover the
-   * whole batch. Gradients are multiplied by the loss scale, if there is one.
+   * Sums over the microbatches. Each microbatch contributes a share of the rank's loss, so after the last microbatch
+   * the sums cover the whole batch. Gradients are multiplied by the loss scale, if there is one.
    */
   readonly sums: { readonly loss: Leaf; readonly gradients: unknown; readonly statistics: unknown };
-  /** Model state after the parts computed so far. */
+  /** Model state after the microbatches computed so far. */
   readonly model: unknown;
-  /** Metrics of the update that the first part applied, as in `StepResult`. Only with `overlap: dear`. */
+  /** Metrics of the update that the first microbatch applied, as in `StepResult`. Only with `overlap: dear`. */
   readonly update?: Leaf | undefined;
 }
 
@@ -104,7 +104,7 @@ export const exchangeOptions = (
   step,
 });
 
-/** Returns the inputs of a batch part's loss, in addition to the trained parameters and the batch. */
+/** Returns the inputs of a microbatch's loss, in addition to the trained parameters and the batch. */
 const contextOf = (
   { lossScale, model }: Pick<Parts, "lossScale" | "model">,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
@@ -118,20 +118,20 @@ const contextOf = (
 });
 
 /**
- * Returns the random key of a part of the rank's batch, u32 [2].
+ * Returns the random key of a microbatch, u32 [2].
  *
- * @param number Number of earlier parts. Undefined for the first part.
+ * @param number Number of earlier microbatches. Undefined for the first microbatch.
  */
 export const keyOfPart = (state: Pick<TrainState<Tensor>, "key" | "step">, number: Tensor | undefined): Tensor => {
   const key = foldIn(foldIn(foldIn(state.key, state.step), 0), axisIndex(dataAxis));
   return number === undefined ? key : foldIn(key, number);
 };
 
-/** Adds the accumulated results of the earlier batch parts and the results of the current part. */
+/** Adds the accumulated results of the earlier microbatches and the results of the current microbatch. */
 const sumOf = <T>(before: T, own: T): T =>
   inPhase("update", () => scope("accumulate", () => zipTrees((a: Tensor, b: Tensor) => add(a, b), before, own) as T));
 
-/** Returns the model state after the earlier parts and the current part. */
+/** Returns the model state after the earlier microbatches and the current microbatch. */
 const joinedState = (
   { model }: Pick<Parts, "model">,
   state: TrainState<Tensor>,
@@ -153,7 +153,7 @@ const drawKeyOf = ({ key, step }: TrainState<Tensor>, before: Accumulated<Tensor
 };
 
 /**
- * Computes loss, gradients and statistics of one part.
+ * Computes loss, gradients and statistics of one microbatch.
  *
  * @param collector Returns the statistics collector to use, given the collector of the job.
  */
@@ -190,9 +190,7 @@ const partGradients = (
   return { loss, next, gradients, statistics };
 };
 
-/**
- * Computes a part of a rank's batch other than the last part. Exchanges no gradients and changes no parameters. Traced.
- */
+/** Computes a microbatch other than the last. Exchanges no gradients and changes no parameters. Traced. */
 export const accumulate =
   (parts: Parts, mode: CurvatureMode) =>
   (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>): Accumulated<Tensor> => {
@@ -214,16 +212,16 @@ export const accumulate =
     };
   };
 
-/** Whether each part of a rank's batch needs the model state of the whole batch. */
+/** Whether each microbatch needs the model state of the whole batch. */
 export const needsWhole = ({ model, accumulate: numParts }: Pick<Parts, "model" | "accumulate">): boolean =>
   numParts > 1 && model.needsWhole === true;
 
 /**
- * Accumulates the values of the whole batch that all parts of a rank's batch need: adds the number of unmasked rows
- * and the model state of one part to `before`. Traced. Computes only the nodes of the model's forward pass that the
- * results depend on.
+ * Accumulates the values of the whole batch that all microbatches need: adds the number of unmasked rows and the model
+ * state of one microbatch to `before`. Traced. Computes only the nodes of the model's forward pass that the results
+ * depend on.
  *
- * @param before Accumulated results of the earlier parts.
+ * @param before Accumulated results of the earlier microbatches.
  */
 export const lookAhead =
   (parts: Parts) =>
@@ -243,9 +241,10 @@ export const lookAhead =
  * the ranks. Gradients are this rank's gradients; the mean over the ranks is the gradient of the loss.
  *
  * @param params All parameters of the model. Gradients are computed for the trained parameters only.
- * @param mode Curvature mode of the step. Modes other than "keep" also gather layer statistics, as means over parts and
- * ranks.
- * @param inputs If `before` holds results of earlier batch parts, loss, gradients and statistics include these parts.
+ * @param mode Curvature mode of the step. Modes other than "keep" also gather layer statistics, as means over
+ * microbatches and ranks.
+ * @param inputs If `before` has the results of earlier microbatches, loss, gradients and statistics include these
+ * microbatches.
  */
 export const lossAndGradients = (
   parts: Parts,

@@ -3,11 +3,11 @@ import type { AnyModel, BatchTree } from "../task/task.ts";
 import { withParameters } from "../building/frozen.ts";
 import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
 
-/** Values of a rank's whole batch that the computation of each batch part needs. */
+/** Values of a rank's whole batch that the computation of each microbatch needs. */
 export interface WholeBatch<Leaf> {
   /**
-   * Number of unmasked rows in the rank's whole batch, f32 scalar. Empty if the batch has one part, or if the count is
-   * a constant.
+   * Number of unmasked rows in the rank's whole batch, f32 scalar. Empty if the batch is not split into microbatches,
+   * or if the count is a constant.
    */
   readonly rankCount: Leaf | readonly [];
   /** Model state after the whole batch, for a model that needs it (`needsWhole`). Empty for other models. */
@@ -29,9 +29,9 @@ export interface LossContext {
 type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readonly next: unknown }, gradients: unknown];
 
 /**
- * Returns a function that computes a part's contribution to the rank's loss, and the gradients with respect to the
- * trained parameters. The differentiated value, and so the gradients, are multiplied by the loss scale. The function
- * depends only on its arguments.
+ * Returns a function that computes a microbatch's contribution to the rank's loss, and the gradients with respect to
+ * the trained parameters. The differentiated value, and so the gradients, are multiplied by the loss scale. The
+ * function depends only on its arguments.
  */
 export const scaledGradients =
   (model: AnyModel, split: BatchSplit) =>

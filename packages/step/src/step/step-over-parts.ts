@@ -14,8 +14,8 @@ import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { trainStep } from "./train-step.ts";
 
 /**
- * Computes one training step on all parts of a rank's batch, in a single graph. Traced. A run compiles each part
- * separately; this graph shows the complete computation.
+ * Computes one training step on all microbatches of a rank's batch, in a single graph. Traced. A run compiles each
+ * microbatch separately; this graph shows the complete computation.
  */
 export const stepOverParts = (
   parts: Parts,

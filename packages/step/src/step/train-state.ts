@@ -94,7 +94,7 @@ export interface Parts extends Freezing {
   /** Priority of the collectives of each bucket. */
   readonly priorities: readonly number[];
   readonly lossScale: LossScale | undefined;
-  /** Number of batch parts that a rank computes one after the other before their mean gradient is exchanged. */
+  /** Number of microbatches that a rank computes one after the other before their mean gradient is exchanged. */
   readonly accumulate: number;
   /** Decay of the moving average of parameters: weight of the previous average. Undefined: no moving average. */
   readonly averageDecay: number | undefined;

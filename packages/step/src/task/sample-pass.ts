@@ -8,8 +8,9 @@ import { resultSpecs } from "./result-specs.ts";
 import { type AnyModel, batchSpecs, type DataSet } from "./task.ts";
 
 /**
- * Form in which `evaluation.samples` displays samples. "classes", "values", "text": prediction of the model next to the
- * label. "tree": first numbers of all inputs and outputs, if there are no labels or the outputs have another form.
+ * Format in which `evaluation.samples` displays samples. "classes", "values", "text": prediction of the model next to
+ * the label. "tree": first numbers of all inputs and outputs, if there are no labels or the outputs have another
+ * structure.
  */
 export type SampleKind = "classes" | "values" | "text" | "tree";
 
@@ -79,7 +80,7 @@ export const samplePassOf = (
 ): Traced | undefined =>
   evaluation.samples === undefined || model.sharding !== undefined ? undefined : traceSamplePass(model, data, weights);
 
-/** Returns the form in which samples are displayed, from the traced forward pass. */
+/** Returns the format in which samples are displayed, from the traced forward pass. */
 export const sampleKindOf = (
   pass: Traced,
   { test: { fields }, predicts, classes }: Pick<DataSet, "test" | "predicts" | "classes">,

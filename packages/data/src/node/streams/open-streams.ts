@@ -138,7 +138,7 @@ export type ImageStreamOptions = ImageOptions &
     readonly classes?: number | readonly string[] | undefined;
     /** Options for decoding test images when batches need them. Absent: this function decodes all test images. */
     readonly lazy?: LazyOptions | undefined;
-    /** Maximum number of concurrent decodes per thread that assembles batches. Default: four per thread of libuv. */
+    /** Maximum number of concurrent decodes per batch-assembly thread. Default: four per libuv thread. */
     readonly decodesAtOnce?: number | undefined;
   };
 
