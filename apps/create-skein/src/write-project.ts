@@ -26,7 +26,7 @@ const ignoredEntries: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
 
 /**
  * Runs `work`, and converts file system errors to user errors.
- * @throws CreateError for a file system error. Other errors are rethrown unchanged.
+ * @throws CreateError if `work` throws a file system error. Rethrows other errors unchanged.
  */
 const explained = <T>(folder: string, work: () => T): T => {
   try {
@@ -117,7 +117,7 @@ const moveUp = (from: string, into: string): void => {
  * Writes a project: all files or none. A new folder is filled under a temporary name next to its final path and then
  * renamed. An existing folder is kept, because it may be the working folder of a shell.
  *
- * @throws CreateError for a folder that is not empty, or is not writable.
+ * @throws CreateError if the folder is not empty, or is not writable.
  */
 export const writeProject = (folder: string, project: Project): void =>
   explained(folder, () => {

@@ -40,7 +40,7 @@ export interface Measurement {
 export const formatSizes = (wanted: readonly Size[]): string[] =>
   wanted.map(({ bytes, samples }) => `${bytes}:${samples}`);
 
-/** Parses sizes in the format of `formatSizes`. @throws ArgumentError for any other text. */
+/** Parses sizes in the format of `formatSizes`. @throws ArgumentError if the text has another format. */
 export const parseSizes = (words: readonly string[]): Size[] => {
   if (words.length === 0) throw new ArgumentError("no sizes are given; write them as bytes:samples, such as 4096:1000");
   return words.map((word) => {

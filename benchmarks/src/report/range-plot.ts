@@ -82,7 +82,7 @@ const rowSvg = (row: RangeRow, y: number, { at }: Axis, most: number): string =>
 /**
  * Draws rows of values with their ranges as an SVG.
  *
- * @throws Error for a plot without rows, and for values that the axis cannot show.
+ * @throws Error if the plot has no rows, or if the axis cannot show a value.
  */
 export const formatRangePlot = (plot: RangePlot): string => {
   const { rows, title, axis, reference, legend, most = Number.POSITIVE_INFINITY } = plot;

@@ -28,7 +28,7 @@ const steady = ({ warmupSteps: _, densityWarmup: __, ...compression }: JobFile):
 /**
  * Looks up settings and their results in the convergence study.
  *
- * @throws Error for a model or setting that the convergence study does not have.
+ * @throws Error if the convergence study does not have the model or the setting.
  */
 export const validatedBy = ({
   quick,

@@ -29,7 +29,7 @@ export interface ParsedYaml {
 /**
  * Parses the documents of a YAML text. If there are several documents, empty documents are omitted.
  *
- * @throws ConfigError for invalid YAML, with the location of the first error.
+ * @throws ConfigError with the location of the first error, if the YAML is invalid.
  */
 export const parseYaml = (text: string, file: string): readonly ParsedYaml[] => {
   const lines = new LineCounter();

@@ -33,7 +33,7 @@ const isLine = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel): bool
 /**
  * Finds the linear model that is valid for a message of `bytes` bytes.
  *
- * @throws ArgumentError for negative or infinite coefficients, or a model without a piece for this size.
+ * @throws ArgumentError if a coefficient is negative or infinite, or if the model has no piece for this size.
  */
 export const lineAt = (model: CollectiveModel, bytes: number): LinearCollectiveModel => {
   const line = "pieces" in model ? model.pieces.findLast(({ fromBytes }) => bytes >= fromBytes) : model;

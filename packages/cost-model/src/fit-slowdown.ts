@@ -12,7 +12,7 @@ import { type CollectiveModel, lineAt } from "./collective-model.ts";
  * @param together Times of several concurrent collectives of `bytes` each, from their common start to the end of the
  * last collective.
  * @returns c, 1 or more, as an entry of a `Slowdown`; 1 if transfers take no time in the model.
- * @throws ArgumentError without samples, or for invalid times and sizes.
+ * @throws ArgumentError if there are no samples, or if a time or size is invalid.
  *
  * @example
  * ```ts

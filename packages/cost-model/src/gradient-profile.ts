@@ -21,7 +21,7 @@ export interface GradientProfile {
 
 /**
  * Checks the values of a profile.
- * @throws ArgumentError for a duplicate path, or a value that is negative or not finite.
+ * @throws ArgumentError if a path occurs twice, or a value is negative or not finite.
  */
 export const checkProfile = ({ tensors }: GradientProfile): void => {
   const seen = new Set<string>();

@@ -48,8 +48,8 @@ export const grownSecondsPerByte = (
  * least squares of relative errors with b, g ≥ 0. For a network that becomes faster with more hosts, g is 0.
  *
  * @param samples Measurements at two or more host counts.
- * @throws ArgumentError for fewer than two host counts, values that are not finite and positive, and samples that
- * scatter so widely that the best fit has b = 0.
+ * @throws ArgumentError if there are fewer than two host counts, if a value is not finite and positive, or if the
+ * samples scatter so widely that the best fit has b = 0.
  * @example
  * ```ts
  * const samples = [{ numHosts: 2, secondsPerByte: 1 }, { numHosts: 4, secondsPerByte: 2 }];

@@ -15,7 +15,7 @@ export interface MeasuredStep {
  * measurement.
  *
  * @param measured Measured steps. Several measurements with the same number of ranks are averaged.
- * @throws ArgumentError without a measurement of fewer ranks, and for values that are not positive and finite.
+ * @throws ArgumentError if no measurement has fewer ranks, or if a value is not positive and finite.
  * @example
  * ```ts
  * const measured = [{ ranks: 4, stepSeconds: 1 }, { ranks: 8, stepSeconds: 1.25 }];

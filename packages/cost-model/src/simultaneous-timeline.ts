@@ -95,7 +95,7 @@ export const simultaneously = (
  * Cost: O(buckets · slowdown.length).
  *
  * @param slowdown Slowdown measured by `fitSlowdown`, or `twoAtOnce`.
- * @throws ArgumentError for a plan that does not fit the profile, or invalid slowdowns.
+ * @throws ArgumentError if the plan does not fit the profile, or a slowdown is invalid.
  *
  * @example
  * ```ts

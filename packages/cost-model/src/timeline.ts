@@ -74,7 +74,7 @@ export const inTurn = (
  *
  *     start(k) = max(start(k − 1) + T(M(k − 1)), ready(k)),   T_iter = t_f + max(t_b, end of the last all-reduce)
  *
- * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible values.
+ * @throws ArgumentError if the plan does not fit the profile, or if the model or the profile has impossible values.
  *
  * @example
  * ```ts

@@ -117,7 +117,7 @@ const maxVocabulary = 2 ** 24;
  * and a heap returns the next pair.
  *
  * @param wordCounts Number of occurrences of each word. Words consist of byte-level characters (see `byteCharacters`).
- * @throws ArgumentError for a vocabulary smaller than the 256 byte tokens, or too large.
+ * @throws ArgumentError if the vocabulary is smaller than the 256 byte tokens, or too large.
  * @example
  * ```ts
  * const { tokens, merges } = learnBytePairs(new Map([["abab", 10], ["ab", 5]]), { vocabulary: 258 });

@@ -47,7 +47,7 @@ const afterFirst = (samples: Samples, count: number): Samples => {
  * memory.
  *
  * @param validFraction Fraction of the samples, in (0, 1).
- * @throws DataError for fewer than two samples.
+ * @throws DataError if there are fewer than two samples.
  * @example
  * ```ts
  * const records = arrayRecords({ inputs: NdArray.from([1, 2, 3, 4], [4, 1]) });

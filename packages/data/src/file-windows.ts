@@ -35,7 +35,7 @@ export const bytesOfToken = ({ dtype }: Pick<FileTokens, "dtype">): 2 | 4 => (dt
 /**
  * Makes samples from the tokens `begin` to `end` (exclusive) of a file, as `textRecords` does for a text in memory.
  *
- * @throws DataError for fewer tokens than one window needs.
+ * @throws DataError if there are fewer tokens than one window needs.
  * @example
  * ```ts
  * import { writeFileSync } from "node:fs";

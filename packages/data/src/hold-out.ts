@@ -10,8 +10,8 @@ import { DataError } from "./errors.ts";
  * held out.
  * @param options `name`: name of the data in errors. `classes`: class of each sample (see `sampleClasses`). Without
  * `classes`, samples are drawn regardless of class.
- * @throws ArgumentError for another fraction.
- * @throws DataError for fewer than two samples.
+ * @throws ArgumentError if `fraction` is out of range.
+ * @throws DataError if there are fewer than two samples.
  * @example
  * ```ts
  * const inputs = NdArray.from([1, 2, 3, 4], [4, 1]);

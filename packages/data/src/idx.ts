@@ -25,7 +25,7 @@ const otherTypes: Readonly<Record<number, string>> = {
  * @param file Bytes of the file.
  * @param name Name of the file in errors, such as its path.
  * @param rank Required number of dimensions.
- * @throws DataError for a truncated or altered file. The message contains the actual and the expected values.
+ * @throws DataError with the actual and the expected values, if the file is truncated or altered.
  * @example
  * ```ts
  * const file = Uint8Array.of(0, 0, 8, 1, 0, 0, 0, 2, 7, 9); // u8, one dimension of 2 values

@@ -21,7 +21,8 @@ export interface ImageRecords {
  * remain bytes, which need a quarter of the memory traffic of floats. The traced model function casts and scales the
  * pixels.
  *
- * @throws DataError for truncated or altered files, different counts, no images, or a label out of range.
+ * @throws DataError if a file is truncated or altered, if the counts of images and labels differ, if there are no
+ * images, or if a label is out of range.
  */
 export const imageRecords = (
   imageFile: NamedBytes,

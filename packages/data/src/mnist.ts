@@ -15,7 +15,8 @@ export const mnistFiles = {
  * Reads the handwritten digits of MNIST, or the clothes of Fashion-MNIST, from a pair of IDX files. Fields: `inputs` u8
  * [28, 28, 1] and `labels` u8 [].
  *
- * @throws DataError for truncated or altered files, different counts, another image size, or a label above 9.
+ * @throws DataError if a file is truncated or altered, if the counts of images and labels differ, if the images have
+ * another size, or if a label is above 9.
  */
 export const mnistRecords = (imageFile: NamedBytes, labelFile: NamedBytes): Records => {
   const { records } = imageRecords(imageFile, labelFile, { classes: mnistClasses });

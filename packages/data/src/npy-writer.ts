@@ -85,7 +85,7 @@ export class NpyWriter {
     this.walk = isStraight ? undefined : new FortranWalk(header.shape);
   }
 
-  /** Converts and stores a chunk of the file. @throws DataError for a value that the target dtype cannot represent. */
+  /** Converts and stores a chunk of the file. @throws DataError if the target dtype cannot represent a value. */
   take(piece: Uint8Array): void {
     const each = this.header.bytesPerElement;
     const bytes = this.rest.length === 0 ? piece : joinBytes(this.rest, piece);

@@ -91,7 +91,7 @@ const typeOf = (descr: string, name: string): Omit<NpyHeader, "fortranOrder" | "
  *
  * @param bytes Beginning of the file, up to `npyDataOffset` or more.
  * @param name Name of the file in errors.
- * @throws DataError if the bytes are not a `.npy` file, and for element types that are not real numbers.
+ * @throws DataError if the bytes are not a `.npy` file, or if the elements are not real numbers.
  */
 export const parseNpyHeader = (bytes: Uint8Array, name: string): NpyHeader => {
   const dataOffset = npyDataOffset(bytes, name);

@@ -75,8 +75,8 @@ export interface OnnxFilesOptions {
  * Exports a model like `exportOnnx`, but with weights of any size. Weights that do not fit into the model's file are
  * returned as the content of a separate file.
  *
- * @throws OnnxError like `exportOnnx`, except for large models, and if the name of the weights file is not a plain file
- * name.
+ * @throws OnnxError under the conditions of `exportOnnx`, except the size limit, and if the name of the weights file is
+ * not a plain file name.
  * @example
  * ```ts
  * const source = {
@@ -120,7 +120,7 @@ const encode = ({ graph, metadata }: Built): Uint8Array =>
 
 /**
  * Converts the data of a weight to f16.
- * @throws OnnxError for values beyond the range of f16.
+ * @throws OnnxError if a value is beyond the range of f16.
  */
 const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
   const bits = new Uint16Array(data.length);
@@ -144,8 +144,8 @@ const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
  *
  * Operators without an emitter, including user-defined operators, are exported as their composition.
  *
- * @throws OnnxError for operators without an ONNX equivalent (collectives, random numbers, mixtures of experts), for
- * weights beyond the range of f16, and for models above 2 GiB, which need `exportOnnxFiles`.
+ * @throws OnnxError if an operator has no ONNX equivalent (collectives, random numbers, mixtures of experts), if a
+ * weight is beyond the range of f16, or if the model exceeds 2 GiB and so needs `exportOnnxFiles`.
  * @example const bytes = exportOnnx({ fn: ({ params, state }, { image }) => ({ logits: model.apply(params, state,
  * image!, { train: false })[0] }), weights: { params, state }, inputs: { image: { dtype: "u8", shape: [28, 28, 1] } },
  * batch: "dynamic" });

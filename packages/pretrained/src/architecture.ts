@@ -50,7 +50,7 @@ export interface Opened {
 
 /** A model type, identified by `model_type` in its configuration. */
 export interface Architecture {
-  /** Builds the model of a configuration. @throws PretrainedError for a configuration that is not supported. */
+  /** Builds the model of a configuration. @throws PretrainedError if the configuration is not supported. */
   open(config: Config, options: OpenConfigOptions): Opened;
   /** Name, in the field `architectures`, of the model with a classification head. Absent: there is no such model. */
   readonly classifier?: string;

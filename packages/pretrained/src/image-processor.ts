@@ -154,7 +154,7 @@ const geometryIn = (
  * @param modelType Value of `model_type` in `config.json`, which determines the processor if the file does not name a
  * processor.
  * @param path Path of the file, for errors.
- * @throws PretrainedError for invalid fields, and for unsupported steps.
+ * @throws PretrainedError if a field is invalid, or a preprocessing step is not supported.
  */
 export const parseImageProcessor = (value: unknown, modelType: unknown, path: string): ImageProcessor => {
   if (typeof value !== "object" || value === null || Array.isArray(value))

@@ -9,7 +9,8 @@ import { requireUnquantised } from "./quantised.ts";
 /**
  * Returns the model of a configuration, with the names of its parameters in files.
  *
- * @throws PretrainedError for an unsupported architecture or configuration field, and for quantized weights.
+ * @throws PretrainedError if the architecture or a configuration field is not supported, or if the weights are
+ * quantized.
  * @example const { model } = openConfig(JSON.parse(text));
  */
 export const openConfig = (config: Config, options: OpenConfigOptions = {}): Opened => {
@@ -33,7 +34,7 @@ const architectureOf = (config: Config): Architecture => {
 /**
  * Returns the model of a configuration, for training from scratch.
  *
- * @throws PretrainedError like `loadPretrained` for configurations.
+ * @throws PretrainedError if the architecture or a configuration field is not supported.
  * @example
  * ```ts
  * const config = {
@@ -50,7 +51,7 @@ export const modelOf = (config: Config, options: OpenConfigOptions = {}): Model 
  * Returns the configuration of the same model with a new classification head for `numClasses` classes, which replaces a
  * head of any type.
  *
- * @throws PretrainedError for an architecture without a classification head.
+ * @throws PretrainedError if the architecture has no classification head.
  * @example
  * ```ts
  * const config = { model_type: "bert", architectures: ["BertModel"], hidden_size: 8 };

@@ -21,7 +21,7 @@ const quantisationOf = ({ quantization_config: given }: Config): string | undefi
   return [name, ...(typeof width === "number" ? [`${width} bits`] : [])].join(", ");
 };
 
-/** Checks that weights are not quantized. @throws PretrainedError for a configuration of quantized weights. */
+/** Checks that weights are not quantized. @throws PretrainedError if the weights are quantized. */
 export const requireUnquantised = (config: Config): void => {
   const quantisation = quantisationOf(config);
   if (quantisation !== undefined)

@@ -59,7 +59,7 @@ const indexSchema = z.looseObject({
 /**
  * Parses an index. Returns the file name of each tensor, by tensor name.
  *
- * @throws PretrainedError for a text that is not an index, and for files outside of the folder of the index.
+ * @throws PretrainedError if the text is not an index, or if a file is outside of the folder of the index.
  */
 export const parseIndex = (text: string, path: string): ReadonlyMap<string, string> => {
   const { success, data, error } = indexSchema.safeParse(parseJson(text, path));

@@ -26,7 +26,7 @@ export interface BaseSteps {
  * Traces both dense steps and predicts their times. Cost: compiling two steps without running kernels, which takes
  * seconds for a large model.
  *
- * @throws ArgumentError for a job with a single rank, which exchanges nothing.
+ * @throws ArgumentError if the job has a single rank, because it exchanges nothing.
  */
 export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promise<BaseSteps> => {
   if (job.facts.ranks === 1)

@@ -12,7 +12,7 @@ const refuse = (text: string): never => {
 /**
  * Parses the rank counts of an option: `8`, `2,4,12`, or `2..64` for the powers of two from 2 to 64.
  *
- * @throws ArgumentError for other text.
+ * @throws ArgumentError if the text has another format.
  */
 export const rankList = (text: string): number[] => {
   const count = (word: string): number => {

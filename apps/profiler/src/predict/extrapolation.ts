@@ -18,7 +18,7 @@ export interface Extrapolation {
  * Parses the value of the option `--measured`.
  *
  * @param text Text of the form RANKS=SECONDS, such as 4=0.081.
- * @throws ArgumentError for other text.
+ * @throws ArgumentError if the text has another format.
  */
 export const parseMeasuredStep = (text: string): MeasuredStep => {
   const [ranks, stepSeconds] = text.split("=").map(Number) as [number, number | undefined];

@@ -65,7 +65,7 @@ const restOf = (text: string): readonly unknown[] => {
   return Array.isArray(rest) ? rest : [rest];
 };
 
-/** Builds the call from the command-line options. @throws ArgumentError for invalid options. */
+/** Builds the call from the command-line options. @throws ArgumentError if an option is invalid. */
 export const callOf = (name: string, options: CallOptions): Call => {
   const operator = callable.has(name) ? name : [...callable.keys()].find((key) => camelCase(key) === name);
   const fn = operator === undefined ? undefined : callable.get(operator);

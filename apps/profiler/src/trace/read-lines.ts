@@ -12,7 +12,7 @@ const maxLineLength = 2 ** 28;
 /**
  * Reads a file line by line, without line ends. Nonempty text after the last line end is also returned as a line.
  *
- * @throws RangeError for a line of more than 2²⁸ characters.
+ * @throws RangeError if a line has more than 2²⁸ characters.
  */
 export function* readLines(path: string): Generator<string, void> {
   const file = openSync(path, "r");

@@ -48,7 +48,7 @@ const waiting: Pick<TableRow, "values" | "state"> = { values: {}, state: "not be
  * not run.
  *
  * @returns the exit code of the first failed job, or the code of the stop signal.
- * @throws ConfigError before any job runs, for options that cannot be used with several jobs.
+ * @throws ConfigError before any job runs, if an option cannot be used with several jobs.
  */
 export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Promise<number> => {
   requireForSeveral(jobs, options);

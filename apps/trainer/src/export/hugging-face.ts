@@ -58,8 +58,7 @@ const labelConfig = (data: TrainingData): object => {
  * training, or those of the original folder if the run used no tokenizer.
  *
  * @returns the names of the written files, and remarks for the user.
- * @throws ConfigError for a run whose model is not pretrained, PretrainedError if `output` already contains a
- * checkpoint.
+ * @throws ConfigError if the run's model is not pretrained; PretrainedError if `output` already contains a checkpoint.
  */
 export const exportHuggingFace = async (
   { job, prepared, params, state }: SavedRun,

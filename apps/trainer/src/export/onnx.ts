@@ -47,8 +47,8 @@ const withDistinctNames = (results: Leaves<Tensor>, inputs: readonly string[]): 
  * metadata `classes`, as a JSON list. Weights above 2 GiB are stored in a separate file, see `replaceOnnxFiles`.
  *
  * @returns the names of the written files.
- * @throws OnnxError for a model with operators that ONNX does not have; ConfigError for an MoE model, or if the file
- * cannot be written.
+ * @throws OnnxError if the model has operators that ONNX does not have; ConfigError if the model is an MoE model, or if
+ * the file cannot be written.
  */
 export const exportOnnxModel = async (
   { job, prepared, params, state, step }: SavedRun,

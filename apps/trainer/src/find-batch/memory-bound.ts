@@ -32,7 +32,8 @@ export interface MemoryBound {
  *
  * @param requested limit given by the user, in bytes, for all ranks together.
  * @param freeBytes free memory of this machine.
- * @throws ConfigError for a GPU without `requested`, because WebGPU does not report the memory of a device.
+ * @throws ConfigError if the job runs on a GPU and `requested` is absent, because WebGPU does not report the memory of
+ * a device.
  */
 export const memoryBound = (
   { backend, ranks, transport, network }: Pick<Job, "backend" | "ranks" | "transport" | "network">,

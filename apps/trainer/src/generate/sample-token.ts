@@ -16,7 +16,7 @@ export interface Sampling {
  *
  * @param logits one logit per token.
  * @param u random number, uniformly distributed in [0, 1).
- * @throws ArgumentError for logits that are not finite. Source of `topP`: Holtzman et al. 2020, arXiv 1904.09751.
+ * @throws ArgumentError if a logit is not finite. Source of `topP`: Holtzman et al. 2020, arXiv 1904.09751.
  */
 export const sampleToken = (logits: Float32Array, { temperature, topK, topP = 1 }: Sampling, u: number): number => {
   const bad = logits.findIndex((score) => !Number.isFinite(score));

@@ -32,7 +32,7 @@ export const causalKinds: readonly string[] = ["gpt2", "llama", "mistral", "qwen
 
 /**
  * Returns the maximum context length in tokens from the configuration of a model.
- * @throws ConfigError for a model that does not predict the next token.
+ * @throws ConfigError if the model does not predict the next token.
  */
 const contextOf = (config: Readonly<Record<string, unknown>>, folder: string): number => {
   const kind = config["model_type"];

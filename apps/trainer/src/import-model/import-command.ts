@@ -23,7 +23,7 @@ interface ImportOptions extends GlobalOptions {
  * model.
  *
  * @returns the exit code.
- * @throws PretrainedError, SafetensorsError for unreadable files; ConfigError if the job file already exists.
+ * @throws PretrainedError or SafetensorsError if a file is unreadable; ConfigError if the job file already exists.
  */
 export const importCommand = async (place: string, { output, json }: ImportOptions): Promise<number> => {
   if (output !== undefined) {

@@ -71,7 +71,7 @@ const learningOf = async (place: string, folder: string, config: Config): Promis
  * classifier on a folder of images, or BERT on tokens with classes.
  *
  * @param output path of the job file. Paths in the job are relative to the folder of the job file.
- * @throws PretrainedError for unsupported images.
+ * @throws PretrainedError if the checkpoint's image preprocessing is not supported.
  */
 export const jobTextOf = async (place: string, output: string, config: Config): Promise<string> => {
   const folder = relativePath(dirname(resolve(output)), place);

@@ -39,7 +39,7 @@ const readLocated = (file: string, overrides: readonly Override[]): readonly Loc
  * Reads the job in a file, and makes all paths absolute. Paths in the file are relative to the folder of the file, and
  * paths on the command line are relative to the working directory.
  *
- * @throws ConfigError for an unreadable file, an invalid job, or several jobs.
+ * @throws ConfigError if the file is unreadable, the job is invalid, or the file has several jobs.
  */
 export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
   only(readLocated(file, overrides), file).job;
@@ -52,7 +52,7 @@ export const readJobs = (file: string, overrides: readonly Override[] = []): rea
  * Reads a job like `readJob`, and also checks the modules and the checkpoint that the job names, and adds their
  * digests.
  *
- * @throws ConfigError, also for options that a module rejects; ModuleError, PretrainedError.
+ * @throws ConfigError, also if a module rejects its options; ModuleError, PretrainedError.
  */
 export const loadJob = async (file: string, overrides: readonly Override[] = []): Promise<Job> => {
   const { job, locationOf } = only(readLocated(file, overrides), file);

@@ -63,7 +63,7 @@ export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile 
   };
 };
 
-/** Requires that a job has links. @throws ConfigError for `transport: threads`, or a single rank. */
+/** Requires that a job has links. @throws ConfigError if the job has `transport: threads` or a single rank. */
 export const requireLinks = (job: Job): void => {
   if (job.transport === "threads")
     throw new ConfigError([

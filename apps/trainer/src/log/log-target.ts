@@ -12,7 +12,8 @@ export type LogTarget = {
  * Parses the target of `--log`.
  *
  * @returns undefined for TensorBoard, whose event files every run writes.
- * @throws ConfigError for an unknown name, for W&B, which is not supported, and if the environment names no server.
+ * @throws ConfigError if the name is unknown, if the name is W&B, which is not supported, or if the environment names
+ * no server.
  */
 export const logTargetOf = (
   name: string | undefined,

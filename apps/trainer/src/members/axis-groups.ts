@@ -12,7 +12,7 @@ export interface AxisGroups {
 
 /**
  * Returns the groups of a job's ranks by mesh axis.
- * @throws ConfigError or LinkFileError for a link file that cannot be read.
+ * @throws ConfigError or LinkFileError if the link file cannot be read.
  */
 export const axisGroupsOf = (job: Job): { readonly [axis: string]: AxisGroups } => {
   const preference = preferenceOf(job);

@@ -25,7 +25,7 @@ const defaultPatienceSeconds = 600;
 /** Time in seconds after the end of a run at which a note names the callback that is still running. */
 const reportAfterSeconds = 10;
 
-/** Checks the callbacks of a user module. @throws ModuleError for invalid callbacks. */
+/** Checks the callbacks of a user module. @throws ModuleError if the callbacks are invalid. */
 const checkedCallbacks = (made: unknown, what: string): Callbacks => {
   const rule = `callbacks: an object with any of the functions ${names.join(", ")}`;
   if (typeof made !== "object" || made === null || Array.isArray(made))
@@ -77,7 +77,7 @@ export class CallbackQueue {
   /**
    * Loads the callbacks of a job.
    * @param given callbacks that a program passed, for a job with `kind: program`.
-   * @throws ModuleError, ConfigError for options that the module rejects.
+   * @throws ModuleError; ConfigError if the module rejects its options.
    */
   static async load(job: ModuleJob | ProgramJob, interruption: Interruption, given?: unknown): Promise<CallbackQueue> {
     const isGiven = job.kind === "program";
@@ -172,8 +172,8 @@ export class CallbackQueue {
    * @param checkpoint newest checkpoint of the run. Undefined: no checkpoint was saved.
    * @param note reports a long wait to the user.
    * @returns a line with the number of skipped calls. Undefined: no call was skipped.
-   * @throws ModuleError with the name and the error of a function that threw; CallbackError for a call that did not
-   * return within `patienceSeconds`.
+   * @throws ModuleError with the name and the error of a function that threw; CallbackError if a call did not return
+   * within `patienceSeconds`.
    */
   async done(checkpoint: string | undefined, note: (line: string) => void): Promise<string | undefined> {
     if (this.calling !== undefined) await this.waitForCalls(note);

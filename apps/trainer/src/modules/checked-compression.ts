@@ -19,7 +19,7 @@ const facts = (given: Partial<Aggregator>): readonly (readonly [name: string, is
  * added or gathered, as the codec declares.
  *
  * @returns an aggregator. A codec is converted to an aggregator.
- * @throws ModuleError for any other value.
+ * @throws ModuleError if the value is neither an aggregator nor a codec.
  */
 export const checkedCompression = (made: unknown, { what, folder }: Origin): Aggregator => {
   const rule = "an Aggregator or a Codec of @skein/compressors, such as the result of defineCompressor()";

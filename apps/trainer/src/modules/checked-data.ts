@@ -70,7 +70,7 @@ const requireSameFields = (train: Records, test: Records, what: string): void =>
  * Checks a user-defined data set, and copies its records to shared memory.
  *
  * @param what name of the data set in errors.
- * @throws ModuleError for an invalid data set.
+ * @throws ModuleError if the data set is invalid.
  */
 export const checkedData = (data: unknown, what: string): DataSet<Records> => {
   const { train, test, predicts, classes, augmentation, remarks, allowNonFinite, classNames } = (data ??

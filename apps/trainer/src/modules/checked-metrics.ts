@@ -3,7 +3,7 @@ import { refuse } from "./checked-model.ts";
 
 /**
  * Checks user-defined metrics.
- * @param what name of the metrics in errors. @throws ModuleError for invalid metrics.
+ * @param what name of the metrics in errors. @throws ModuleError if the metrics are invalid.
  */
 export const checkedMetrics = (made: unknown, what: string): OwnMetrics => {
   const rule = "metrics: an object with rows(judged), numbers for each row by name, and metrics, ratios of their sums";

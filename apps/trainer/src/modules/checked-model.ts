@@ -30,7 +30,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isScalar = (value: unknown): value is Tensor =>
   value instanceof Tensor && value.rank === 0 && value.dtype === "f32";
 
-/** Checks a loss that a user function returned as `sum` and `count`. @throws ModuleError for an invalid loss. */
+/** Checks a loss that a user function returned as `sum` and `count`. @throws ModuleError if the loss is invalid. */
 const requireSum = (given: Readonly<Record<string, unknown>>, what: string): LossSum => {
   const { sum, count, auxiliary } = given;
   const isKnown = typeof count === "number" && count > 0 && Number.isFinite(count);
@@ -43,7 +43,10 @@ const requireSum = (given: Readonly<Record<string, unknown>>, what: string): Los
   return { ...(terms as unknown as LossSum), ...(isKnown && { count: full([], count) }) };
 };
 
-/** Checks the result of a user-defined loss: a mean, or a sum and a count. @throws ModuleError for any other result. */
+/**
+ * Checks the result of a user-defined loss: a mean, or a sum and a count. @throws ModuleError if the result is neither
+ * a mean nor a sum with a count.
+ */
 const requireLoss = (value: unknown, what: string): LossResult<unknown> => {
   const rule =
     "[loss, state]: the mean over the rows of the batch, an f32 scalar tensor, or { sum, count }; and the given state or a new one";
@@ -92,7 +95,7 @@ export const requireSums = (
  * Checks metrics that user code defines as ratios of sums.
  *
  * @param sums names of the sums.
- * @throws ModuleError for a metric that is not a ratio of two sums, and for a reserved name.
+ * @throws ModuleError if a metric is not a ratio of two sums, or has a reserved name.
  */
 export const requireRatios = (
   given: unknown,
@@ -126,7 +129,7 @@ export const requireRatios = (
  * reported by name, instead of failing later.
  *
  * @param what name of the model in errors. @param folder folder of the model's files.
- * @throws ModuleError for an invalid model.
+ * @throws ModuleError if the model is invalid.
  */
 export const checkedModel = (model: unknown, predicts: Prediction, what: string, folder: string): AnyModel => {
   const rule =

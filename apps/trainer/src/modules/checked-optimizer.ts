@@ -22,7 +22,7 @@ const inside = <T>({ what, folder }: Origin, name: string, fn: () => T): T => ca
  * Wraps a user-defined optimizer so that its trees are checked when the optimizer is traced. The wrapper also counts
  * updates in the state, because the reported learning rate depends on the number of updates.
  *
- * @throws ModuleError for an invalid optimizer.
+ * @throws ModuleError if the optimizer is invalid.
  */
 export const checkedOptimizer = (made: unknown, origin: Origin): OwnOptimizer => {
   const { what } = origin;
@@ -65,7 +65,7 @@ export const checkedOptimizer = (made: unknown, origin: Origin): OwnOptimizer =>
   };
 };
 
-/** Checks a user-defined schedule when it is traced. @throws ModuleError for an invalid schedule. */
+/** Checks a user-defined schedule when it is traced. @throws ModuleError if the schedule is invalid. */
 export const checkedSchedule = (made: unknown, origin: Origin): Schedule => {
   const { what } = origin;
   if (typeof made === "number" && Number.isFinite(made) && made >= 0) return made;

@@ -7,7 +7,7 @@ import { expandCompositions, isUserOperator } from "@skein/tensor-core/backend";
  * which cannot be sent to threads.
  *
  * @param what name of the function in errors.
- * @throws ModuleError for an operator without a composition.
+ * @throws ModuleError if an operator has no composition.
  */
 export const composed = ({ graph, ...trees }: Traced, what = "train(): model"): Traced => {
   const expanded: Graph = expandCompositions(graph, ({ name }) => !isUserOperator(name));

@@ -135,8 +135,8 @@ export const requireOptions = async (
 /**
  * Calls a module's factory with `args` followed by the job's options, and awaits the result.
  *
- * @throws ModuleError if the module cannot be loaded or its factory throws; ConfigError for options that the schema
- * rejects.
+ * @throws ModuleError if the module cannot be loaded or its factory throws; ConfigError if the schema rejects the
+ * options.
  */
 export const makeOwn = async (key: ModuleKey, module: ModuleJob, ...args: readonly unknown[]): Promise<unknown> => {
   const factory = await loadModule(key, module);

@@ -16,7 +16,7 @@ import { callOwn } from "./user-error.ts";
  * Adds user-defined metrics to a model.
  *
  * @param what name of the module in errors. @param folder folder of the module's files.
- * @throws ModuleError for invalid metrics, or if a sum has the name of a sum of the model.
+ * @throws ModuleError if the metrics are invalid, or if a sum has the name of a sum of the model.
  */
 export const withMetrics = (model: AnyModel, made: unknown, what: string, folder: string): AnyModel => {
   const own = checkedMetrics(made, what);

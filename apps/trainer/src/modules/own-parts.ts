@@ -17,7 +17,7 @@ const originOf = (key: ModuleKey, module: ModuleJob): Origin => ({
  * Loads the user-defined optimizer, schedule and compression from modules of the job, or uses the objects that a
  * program passed. Returns an empty object if the job has none of these.
  *
- * @throws ModuleError, ConfigError for options that a module rejects.
+ * @throws ModuleError; ConfigError if a module rejects its options.
  */
 export const loadOwnParts = async (
   { optimizer, learningRate, compression, ranks }: Job,

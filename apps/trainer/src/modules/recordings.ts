@@ -32,7 +32,7 @@ const signatureOf = (args: readonly unknown[], extra: unknown): string => {
  * Returns a function that replays a recording within a trace in progress, as ranks do.
  *
  * @param what name of the function in errors.
- * @throws ModuleError for a signature that was not recorded.
+ * @throws ModuleError if the argument signature was not recorded.
  */
 export const replayed =
   (recording: Recording, what: string): TracedFunction =>

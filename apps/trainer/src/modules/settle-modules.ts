@@ -11,7 +11,7 @@ const digestOf = (file: string): string => contentDigest(pathToFileURL(file).hre
  * Adds the content digest of each module to a job. The digests identify the code of a run, independent of file paths.
  *
  * @param locationOf returns the location of a job key in its file, for errors about options.
- * @throws ModuleError, ConfigError for options that a module's schema rejects.
+ * @throws ModuleError; ConfigError if a module's schema rejects the options.
  */
 export const settleModules = async (
   job: Job,

@@ -84,7 +84,7 @@ const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyM
  * Checks that a run can resume from a checkpoint.
  *
  * @returns remarks for the user: differences from an uninterrupted run.
- * @throws CheckpointError for a different model, or for a different number of ranks if ranks own state.
+ * @throws CheckpointError if the model differs, or if the number of ranks differs and ranks own state.
  */
 export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): string[] => {
   const { manifest, tensors, folder } = checkpoint;

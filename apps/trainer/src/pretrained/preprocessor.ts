@@ -27,7 +27,7 @@ const preprocessorOf = ({ file, processor }: FoundImageProcessor): PreprocessorJ
  * Reads the image preprocessing of a checkpoint. Undefined: the checkpoint specifies no preprocessing.
  *
  * @param modelType Value of `model_type` in config.json.
- * @throws PretrainedError for a file in another format, and for unsupported preprocessing.
+ * @throws PretrainedError if the file has another format, or the preprocessing is not supported.
  */
 export const readPreprocessor = async (folder: string, modelType: unknown): Promise<PreprocessorJob | undefined> => {
   const found = await loadImageProcessor(folder, modelType);

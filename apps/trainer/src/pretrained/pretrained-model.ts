@@ -55,7 +55,7 @@ const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void 
 /**
  * Replaces the configured head of a model by a new head for the classes of the data, if the job requests a new head.
  *
- * @throws PretrainedError for a model without a classification head, ConfigError for data without classes.
+ * @throws PretrainedError if the model has no classification head; ConfigError if the data has no classes.
  */
 export const withHeadFor = (job: Job, { predicts, classes }: Task): Job => {
   const { model } = job;
@@ -70,7 +70,7 @@ export const withHeadFor = (job: Job, { predicts, classes }: Task): Job => {
 /**
  * Builds the model of a checkpoint in the Hugging Face layout.
  *
- * @throws PretrainedError for an unsupported configuration, ConfigError if the model does not fit the samples.
+ * @throws PretrainedError if the configuration is not supported; ConfigError if the model does not fit the samples.
  */
 export const pretrainedModel = (job: PretrainedJob, task: Task, { recompute }: MemoryJob): Model => {
   const model = modelOf(job.config ?? {}, { recompute: recompute === "blocks" ? "blocks" : "none" });

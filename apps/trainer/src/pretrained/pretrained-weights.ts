@@ -7,8 +7,8 @@ import { leavesByPath } from "@skein/tensor-core/backend";
  * weights. Undefined: the job names no checkpoint. Each rank reads the files of the checkpoint. On all machines, the
  * files must have the same content as on the controller's machine.
  *
- * @throws PretrainedError, SafetensorsError for unreadable files; ConfigError for files that differ from the
- * controller's.
+ * @throws PretrainedError or SafetensorsError if a file is unreadable; ConfigError if the files differ from the
+ * controller's files.
  */
 export const pretrainedWeights = async (job: Job): Promise<((path: string) => NdArray | undefined) | undefined> => {
   const { model } = job;

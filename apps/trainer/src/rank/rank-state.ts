@@ -44,7 +44,7 @@ import { pretrainedWeights } from "../pretrained/pretrained-weights.ts";
  * Creates the initial state of a rank: the state of a checkpoint, or a new state, with pretrained weights if the job
  * names any. The state is equal on all ranks, except for residuals.
  *
- * @throws CheckpointError, PretrainedError for files that do not match the job.
+ * @throws CheckpointError or PretrainedError if the files do not match the job.
  */
 export const firstState = async (
   { job, resume }: Pick<Assignment, "job" | "resume">,

@@ -26,8 +26,8 @@ import { StepMeter } from "./step-meter.ts";
  * end, unless no step was completed.
  *
  * @returns the number of completed steps.
- * @throws NonFiniteError for a non-finite loss or gradient, naming the tensor; the state is then the state before the
- * step. RunError if ranks have different parameters.
+ * @throws NonFiniteError that names the tensor, if a loss or gradient is not finite; the state is then the state before
+ * the step. RunError if ranks have different parameters.
  */
 export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<number> => {
   const { job, totalSteps, stop, report, checkpoints } = run;

@@ -110,7 +110,7 @@ const parseRange = (text: string): Range => {
 /**
  * Parses the arguments of `--grid` and `--random`.
  *
- * @throws ConfigError for a duplicate key, or for a key that changes the evaluation.
+ * @throws ConfigError if a key occurs twice, or changes the evaluation.
  */
 export const searchSpace = (grid: readonly string[], random: readonly string[]): readonly Dimension[] => {
   const dimensions: readonly Dimension[] = [...grid.map(parseChoice), ...random.map(parseRange)];

@@ -25,7 +25,7 @@ const oneOf = <T extends string | number>(
  * Parses the options in the query string: `?backend=cpu&model=mlp&batch=128&ranks=2&compression=top-k&seed=7`.
  * Defaults: the best backend, cnn, 64, 1, none, 1.
  *
- * @throws RangeError for an unsupported value.
+ * @throws RangeError if a value is not supported.
  */
 export const readAddress = (search: string): Address => {
   const query = new URLSearchParams(search);

@@ -39,8 +39,8 @@ export const contendedSeconds = (
 ): number => startupSeconds + (numFlows + (numFlows - 1) * penaltyPerFlow) * secondsPerByte * bytes;
 
 /**
- * Fits η / b, the penalty per additional flow on a link relative to the time per byte of a single flow. The
- * fit uses least squares of relative errors.
+ * Fits η / b, the penalty per additional flow on a link relative to the time per byte of a single flow. The fit uses
+ * least squares of relative errors.
  *
  * Give either the mean times of the flows or the times of the slowest flows, not both: on the published link the
  * penalty is about 0 for means and about half of b for the slowest flows.
@@ -48,7 +48,7 @@ export const contendedSeconds = (
  * @param model Model of a single flow, with b above 0.
  * @param samples Times of two or more concurrent flows; samples of a single flow contain no information about η and are
  * ignored.
- * @throws ArgumentError for invalid samples or models, or without a sample of several flows.
+ * @throws ArgumentError if the model or a sample is invalid, or if no sample has several flows.
  * @example
  * ```ts
  * const link = { startupSeconds: 0, secondsPerByte: 1e-9 };

@@ -103,8 +103,8 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
  * Cost: (2 · parameters + 1) calls of `model` per iteration.
  *
  * @param model Function that returns the residuals for given parameters. The number of residuals must not change.
- * @throws ArgumentError for fewer samples than parameters, a start whose residuals are not finite, invalid options, or
- * parameters that the samples do not determine.
+ * @throws ArgumentError if there are fewer samples than parameters, the residuals at the start are not finite, an
+ * option is invalid, or the samples do not determine the parameters.
  * @example
  * ```ts
  * const [xs, ys] = [[0, 1, 2], [1, 3, 5]];

@@ -74,7 +74,7 @@ export const architectures: readonly ModelShape[] = [
 /**
  * Finds a model by name.
  *
- * @throws ArgumentError for an unknown name; the message lists the known names.
+ * @throws ArgumentError that lists the known names, if the name is unknown.
  * @example
  * ```ts
  * console.log(parameterCount(modelNamed("llama-2-7b"))); // 6738415616

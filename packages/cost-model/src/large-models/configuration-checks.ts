@@ -17,7 +17,7 @@ export const checkCount = (name: string, value: number): void => {
 
 /**
  * Checks the names of settings.
- * @throws ArgumentError for an unknown setting, because it would silently have no effect.
+ * @throws ArgumentError if a setting is unknown, because the setting would silently have no effect.
  */
 export const checkNames = (what: string, configuration: object, known: readonly string[]): void => {
   const unknown = Object.keys(configuration).find((name) => !known.includes(name));
@@ -25,7 +25,7 @@ export const checkNames = (what: string, configuration: object, known: readonly 
     throw new ArgumentError(`${what} has no setting "${unknown}"; its settings are ${known.join(", ")}`);
 };
 
-/** Checks that a value is one of the allowed values. @throws ArgumentError for any other value. */
+/** Checks that a value is one of the allowed values. @throws ArgumentError if the value is not allowed. */
 export const checkChoice = (name: string, value: unknown, allowed: readonly unknown[]): void => {
   if (!allowed.includes(value))
     throw new ArgumentError(`${name} is ${String(value)}, but must be one of ${allowed.join(", ")}; change ${name}`);

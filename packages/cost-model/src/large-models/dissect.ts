@@ -131,7 +131,7 @@ const dissectInference = (
  * Estimates time and memory of a large model's training or inference on described hardware, by module and by operator.
  * The model does not need to fit this machine.
  *
- * @throws ArgumentError for an invalid shape or configuration.
+ * @throws ArgumentError if the shape or the configuration is invalid.
  * @example
  * ```ts
  * const configuration = { task: "training", batchPerRank: 1 } as const;

@@ -82,8 +82,8 @@ const quantizedOf = (weights: WeightType): QuantizedType | undefined =>
 /**
  * Checks a configuration, and fills in its defaults.
  *
- * @throws ArgumentError for settings that contradict other settings, the model or the number of ranks, or that would
- * have no effect.
+ * @throws ArgumentError if a setting contradicts another setting, the model or the number of ranks, or would have no
+ * effect.
  */
 export const inferencePlan = (
   shape: ModelShape,

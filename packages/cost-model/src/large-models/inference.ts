@@ -88,7 +88,7 @@ const passOf = (
  *
  * Cost: O(operators), plus the choice of all-reduce algorithms.
  *
- * @throws ArgumentError for an invalid configuration.
+ * @throws ArgumentError if the configuration is invalid.
  * @example
  * ```ts
  * const configuration = { task: "inference", batch: 1, promptTokens: 100, outputTokens: 20 } as const;
@@ -140,7 +140,7 @@ export const estimateInference = (
 /**
  * Finds the largest batch of a replica that fits into memory.
  *
- * @throws ArgumentError for an invalid configuration.
+ * @throws ArgumentError if the configuration is invalid.
  * @example
  * ```ts
  * const configuration = { task: "inference", promptTokens: 100, outputTokens: 20, weights: "i4" } as const;

@@ -46,7 +46,7 @@ export const largestBatch = (bytesOf: (batch: number) => number, capacityBytes: 
 /**
  * Finds the largest training batch per rank that fits into a device's memory.
  *
- * @throws ArgumentError for an invalid configuration.
+ * @throws ArgumentError if the configuration is invalid.
  * @example
  * ```ts
  * const { batch } = largestTrainingBatch(modelNamed("resnet-50"), { task: "training" }, shippedHardware[0]!);

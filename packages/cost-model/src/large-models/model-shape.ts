@@ -83,7 +83,7 @@ const checkTransformer = (shape: TransformerShape): void => {
 
 /**
  * Checks a shape.
- * @throws ArgumentError for sizes that are not positive whole numbers, or heads that do not divide evenly.
+ * @throws ArgumentError if a size is not a positive integer, or if heads do not divide evenly.
  */
 export const checkShape = (shape: ModelShape): void => {
   if (shape.kind === "transformer") return checkTransformer(shape);

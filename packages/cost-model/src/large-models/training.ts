@@ -92,7 +92,7 @@ const offloadSecondsOf = (
  *
  * Cost: O(operators + layers), plus one algorithm selection per kind of collective.
  *
- * @throws ArgumentError for an invalid configuration.
+ * @throws ArgumentError if the configuration is invalid.
  * @example
  * ```ts
  * const configuration = { task: "training", batchPerRank: 1, zeroStage: 2 } as const;

@@ -54,7 +54,7 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
  * Cost: O(tensors²) per sweep, and a few sweeps.
  *
  * @param slowdown Slowdown measured by `fitSlowdown`, or `twoAtOnce`, the published slowdown.
- * @throws ArgumentError for a model, profile or slowdown with impossible values.
+ * @throws ArgumentError if the model, the profile or the slowdown has impossible values.
  * @example
  * ```ts
  * const tensors = ["head", "body", "stem"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));

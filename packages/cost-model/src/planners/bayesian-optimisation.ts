@@ -139,7 +139,8 @@ const modelOf = (
  *
  * @param bounds Bounds of each dimension.
  * @returns a point within the bounds; `start` before the first trial.
- * @throws ArgumentError for empty bounds, points of another dimension, or values that are not finite.
+ * @throws ArgumentError if a lower bound is not below the upper bound, a point has another dimension, or a value is not
+ * finite.
  *
  * @example
  * ```ts

@@ -37,7 +37,7 @@ export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
  * order, the forward pass needs full buckets first, and the bucket with the remaining tensors last.
  *
  * @returns the plan in ready order, starting with the last bucket of the forward pass.
- * @throws ArgumentError for a size that is not positive.
+ * @throws ArgumentError if the size is not positive.
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ export const planDear = (profile: GradientProfile, bucketBytes: number): BucketP
  * the same buckets. Without these conditions DeAR may be slower: if the forward pass is too short, the all-gather half
  * of an all-reduce is exposed, although the backward pass could hide the full all-reduce.
  *
- * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible values.
+ * @throws ArgumentError if the plan does not fit the profile, or if the model or the profile has impossible values.
  *
  * @example
  * ```ts

@@ -57,7 +57,7 @@ export interface FactorBuckets {
  *
  * @param factors Factors in the order of computation, as for `factorProfile`.
  * @param model Time model of the collective that averages or sums the factors.
- * @throws ArgumentError for a duplicate name, or a model or factor with impossible values.
+ * @throws ArgumentError if a name occurs twice, or if the model or a factor has impossible values.
  *
  * @example
  * ```ts

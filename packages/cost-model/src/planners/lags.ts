@@ -47,7 +47,7 @@ export interface TensorDensity {
  * Cost: O(tensors · 50).
  *
  * @returns one row per tensor, in ready order; densities in [ρ_min, 1].
- * @throws ArgumentError for settings out of range, or a model or profile with impossible values.
+ * @throws ArgumentError if a setting is out of range, or if the model or the profile has impossible values.
  *
  * @example
  * ```ts

@@ -25,7 +25,7 @@ interface Message {
  * Cost: O(tensors² · classes).
  *
  * @returns buckets of tensors that are consecutive in ready order, except for tensors of other classes in between.
- * @throws ArgumentError for a model or profile with impossible values.
+ * @throws ArgumentError if the model or the profile has impossible values.
  *
  * @example
  * ```ts

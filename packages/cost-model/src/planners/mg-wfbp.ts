@@ -19,7 +19,7 @@ import { type MergeOptions, oneMergeClass } from "./merge-class.ts";
  *
  * Cost: O(tensors).
  *
- * @throws ArgumentError for a model or profile with impossible values.
+ * @throws ArgumentError if the model or the profile has impossible values.
  *
  * @example
  * ```ts

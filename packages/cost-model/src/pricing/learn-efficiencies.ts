@@ -31,7 +31,7 @@ const minWorkingShare = 0.1;
  *
  * Cost: O(samples).
  *
- * @throws ArgumentError for a sample with impossible time or work.
+ * @throws ArgumentError if a sample has an impossible time or amount of work.
  * @example
  * ```ts
  * const { device } = hardwareNamed("a100-sxm");

@@ -17,7 +17,7 @@ export const freeSteps = (program: StepProgram): FreeStep[] =>
 
 /**
  * Converts steps to a program, in which waits refer to their starts by index.
- * @throws InvariantError for a wait before its start.
+ * @throws InvariantError if a wait precedes its start.
  */
 export const linkedSteps = (steps: readonly FreeStep[]): StepProgram => {
   const indices = new Map<StartStep, number>();

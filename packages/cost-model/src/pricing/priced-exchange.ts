@@ -37,7 +37,7 @@ const withoutAddition = (step: KernelStep, elements: number, price: KernelPricer
  * @param prepared Graph whose first output is another tensor plus the mean gradient, f32. The addition represents the
  * kernel that reads the mean in a real step, because backends fuse the exchange with this kernel if possible. The
  * predicted times do not include the addition.
- * @throws InvariantError for a graph without messages.
+ * @throws InvariantError if the graph has no messages.
  */
 export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware): PricedExchange => {
   const { graph } = prepared;

@@ -86,7 +86,8 @@ export interface HalvesRebucketing {
  *
  * Cost: O(nodes).
  *
- * @throws ArgumentError for groups that do not contain every bucket exactly once, or a step that is not in halves.
+ * @throws ArgumentError if the groups do not contain every bucket exactly once, or if the step does not exchange
+ * gradients in halves.
  */
 export const rebucketHalves = (
   program: StepProgram,

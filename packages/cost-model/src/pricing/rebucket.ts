@@ -61,8 +61,8 @@ export interface Rebucketing {
  *
  * Cost: O(nodes).
  *
- * @throws ArgumentError for groups that do not contain every bucket exactly once, groups with a result that is needed
- * before the last gradient is ready, or a compression with several messages.
+ * @throws ArgumentError if the groups do not contain every bucket exactly once, if a result of a group is needed before
+ * its last gradient is ready, or if the compression sends several messages.
  */
 export const rebucket = (
   program: StepProgram,

@@ -93,7 +93,7 @@ export const isKernel = ({ settled }: PreparedGraph, node: Node): boolean =>
  * are left out. The bytes of a fused node are counted only once. Times of collectives are predicted for the algorithms
  * that a run would choose.
  *
- * @throws InvariantError for an axis without links, or a wait without a start.
+ * @throws InvariantError if an axis has no links, or a wait has no start.
  * @example
  * ```ts
  * const { graph } = trace((x: Tensor) => sum(square(x)), [{ dtype: "f32", shape: [1024] }]);

@@ -23,7 +23,7 @@ export interface GroupExchange {
  *
  * Cost: O(nodes).
  *
- * @throws ArgumentError for groups that do not contain every bucket exactly once, or a program whose exchanges have
+ * @throws ArgumentError if the groups do not contain every bucket exactly once, or if exchanges of the program have
  * several messages.
  */
 export const withExchanges = (

@@ -10,7 +10,7 @@ import { kibibytes } from "../units.ts";
  *
  * @param partitionBytes Size of a partition; must be a multiple of the element size, so that no element is divided.
  * Infinity: one partition per tensor.
- * @throws ArgumentError for a size that is not positive.
+ * @throws ArgumentError if the size is not positive.
  */
 export const partitionsOfSize = (profile: GradientProfile, partitionBytes: number): PartitionPlan => {
   checkProfile(profile);
@@ -44,7 +44,7 @@ export interface ByteSchedulerOptions {
  *
  * Cost: O(sizes · tensors · partitions).
  *
- * @throws ArgumentError for a model or profile with impossible values, or a size that is not positive.
+ * @throws ArgumentError if the model or the profile has impossible values, or a size is not positive.
  *
  * @example
  * ```ts

@@ -14,7 +14,7 @@ export interface Partition {
 /** Partitions of gradients with priorities. Plain data; all ranks must use the same plan. */
 export type PartitionPlan = readonly Partition[];
 
-/** Checks that the partitions of each tensor add up to the tensor's bytes. @throws ArgumentError for other sums. */
+/** Checks that the partitions of each tensor add up to the tensor's bytes. @throws ArgumentError if they do not. */
 const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): void => {
   const remaining = new Map(tensors.map(({ path, bytes }) => [path, bytes]));
   for (const { path, bytes } of plan) {
@@ -42,8 +42,8 @@ const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): voi
  *
  * Cost: O(tensors · partitions).
  *
- * @throws ArgumentError for a plan that does not contain each byte of the profile exactly once, or a model or profile
- * with impossible values.
+ * @throws ArgumentError if the plan does not contain each byte of the profile exactly once, or if the model or the
+ * profile has impossible values.
  *
  * @example
  * ```ts

@@ -14,7 +14,7 @@ const checkSeconds = (rank: number, label: string, figures: { readonly [name: st
 
 /**
  * Checks that tasks depend only on earlier tasks, and that a wait precedes every use of a collective's result. @throws
- * ArgumentError for other dependencies.
+ * ArgumentError if a dependency violates these rules.
  */
 const checkProgram = (program: Program, rank: number): void => {
   const waited = new Set(program.flatMap((task) => (task.kind === "wait" && task.previous !== true ? [task.for] : [])));
@@ -115,8 +115,8 @@ const checkGroup = (
  * Checks that the ranks, groups and hosts of a world can be simulated. Cost: O(tasks of distinct program objects +
  * ranks).
  *
- * @throws ArgumentError for an invalid value, a task that depends on a later task, or collectives that differ between
- * the members of a group.
+ * @throws ArgumentError if a value is invalid, a task depends on a later task, or collectives differ between the
+ * members of a group.
  */
 export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void => {
   if (programs.length === 0) throw new ArgumentError("the world has 0 programs, but needs one per rank; add programs");

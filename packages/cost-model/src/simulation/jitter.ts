@@ -44,9 +44,9 @@ const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
  * coefficient of variation c and standard normal z. Like measured times, log-normal factors are never negative and have
  * a longer tail towards large values.
  *
- * @throws ArgumentError for a seed, variation, share or factor out of range.
- * @example
- * jitterOf({ seed: 1, computeVariation: 0.05, stragglers: { share: 0.01, factor: 2 } }).computeFactor(3, 0, 17);
+ * @throws ArgumentError if the seed, a variation, the share or the factor is out of range.
+ * @example jitterOf({ seed: 1, computeVariation: 0.05, stragglers: { share: 0.01, factor: 2 } }).computeFactor(3, 0,
+ * 17);
  *
  * Source: Threefry (Salmon et al., SC'11) of tensor-core; Box and Muller 1958.
  */

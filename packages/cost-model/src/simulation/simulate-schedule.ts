@@ -95,8 +95,7 @@ const roundsOf = <T>(
  * Cost: O(messages · log messages) if each host has its own link.
  *
  * @param time Arithmetic of times: plain numbers, or fractions, which give an exact result.
- * @throws ArgumentError for a collective without ranks or with invalid sizes; InvariantError for schedules that do not
- * match.
+ * @throws ArgumentError if the collective has no ranks or invalid sizes; InvariantError if the schedules do not match.
  */
 export const simulateScheduleIn = <T>(
   time: TimeArithmetic<T>,

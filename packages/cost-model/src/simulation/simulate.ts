@@ -105,8 +105,8 @@ const checkCount = (name: string, value: number): void => {
  * Cost: O(tasks of all classes) + O(log(events) · collectives · members). 10,000 equivalent ranks with 1,000 tasks take
  * a fraction of a second.
  *
- * @throws ArgumentError for a world with impossible values, with different collectives on the members of a group, or
- * with a deadlock; the message names rank and collective.
+ * @throws ArgumentError that names rank and collective, if the world has impossible values, different collectives on
+ * the members of a group, or a deadlock.
  *
  * @example
  * ```ts

@@ -153,7 +153,7 @@ const spreadRest = (
  *
  * @param layers Layers in the order of the backward pass, starting with the last layer of the model.
  * @param allReduce Time model of an all-reduce as a function of its bytes; the time must not decrease with more bytes.
- * @throws ArgumentError for bytes that are not whole, a number of parts below 1, or impossible values.
+ * @throws ArgumentError if bytes are not integers, the number of parts is below 1, or a value is impossible.
  *
  * @example
  * ```ts

@@ -83,7 +83,7 @@ export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => 
 /**
  * Reads the samples `indices` as a batch. Decodes encoded images, and replaces damaged images as in training.
  *
- * @throws DataError for an unreadable image, or for a damaged image if damaged images are not skipped.
+ * @throws DataError if an image is unreadable, or if an image is damaged and damaged images are not skipped.
  * @example
  * ```ts
  * const records = arrayRecords({ inputs: NdArray.from([1, 2, 3], [3, 1]) });

@@ -27,7 +27,7 @@ export const isAddress = (location: string): boolean => /^https?:\/\//i.test(loc
 /**
  * Returns a URL without its query and fragment.
  *
- * @throws DataError for an invalid URL.
+ * @throws DataError if the URL is invalid.
  */
 const nameOf = (address: string): string => {
   if (!URL.canParse(address))

@@ -22,7 +22,7 @@ const expanded = (pattern: string): string[] => {
  * given endings. `{000..146}` in a path or URL expands to each number.
  *
  * @param endings File name endings, such as `.tar`, of the files to use in a folder.
- * @throws DataError that ends with `cure` for a folder without files with these endings.
+ * @throws DataError that ends with `cure`, if a folder has no files with these endings.
  */
 export const filesAtLocations = (
   locations: string | readonly string[],

@@ -90,7 +90,7 @@ export const mixed = (
 
 const classesIn = (folder: string): string[] => namesIn(folder).filter((name) => isFolder(join(folder, name)));
 
-/** Returns the images in the folders of the classes. @throws DataError for a class without images. */
+/** Returns the images in the folders of the classes. @throws DataError if a class has no images. */
 const imagesOf = (
   folder: string,
   classes: readonly string[],
@@ -130,7 +130,7 @@ export const heldOutNames: readonly string[] = ["test", "val", "valid", "validat
  * `<class>`. Without a folder of test images, a stratified part is held out by file name (see `holdOutByName`).
  *
  * @param testFraction Fraction to hold out, in (0, 1), if there is no folder of test images.
- * @throws DataError for a folder without classes, a class without images, or a part without images.
+ * @throws DataError if the folder has no classes, or if a class, the training part or the held-out part has no images.
  * @example
  * ```ts
  * import { mkdirSync, writeFileSync } from "node:fs";

@@ -144,7 +144,7 @@ export const rowsIn = async (
  *
  * @param testFraction Fraction to hold out, in (0, 1), if there are no test files. With `skipDamaged`, rows without an
  * image or a label are excluded and counted instead of causing an error.
- * @throws DataError for files that cannot be read, and for parts without samples.
+ * @throws DataError if a file cannot be read, or if the training part or the held-out part has no samples.
  */
 export const findInParquet = async (
   options: ParquetOptions,

@@ -60,7 +60,7 @@ export const samplesIn = async (
  *
  * @param testFraction Fraction to hold out, in (0, 1), if there are no test shards. With `skipDamaged`, samples without
  * an image or a label are excluded and counted instead of causing an error.
- * @throws DataError for damaged shards, and for parts without samples.
+ * @throws DataError if a shard is damaged, or if the training part or the held-out part has no samples.
  */
 export const findInShards = async (
   options: ShardOptions,

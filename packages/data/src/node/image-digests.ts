@@ -91,7 +91,7 @@ export interface ImageDigests {
  * memory are always hashed.
  *
  * @param onUnreadable Called for each unreadable image. Absent: the first unreadable image throws.
- * @throws DataError for an unreadable image.
+ * @throws DataError if an image is unreadable.
  */
 export const imageDigests = async (
   sources: readonly ImageSource[],

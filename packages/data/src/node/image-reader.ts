@@ -53,8 +53,8 @@ export class ImageReader {
    * intact image in sample order replaces a damaged image. The replacement depends only on the sample, so it is the
    * same on all ranks, in each epoch, and after a resume.
    *
-   * @throws DataError for an unreadable image, for a damaged image if damaged images are not skipped, and if no image
-   * is intact.
+   * @throws DataError if the image is unreadable, if the image is damaged and damaged images are not skipped, or if no
+   * image is intact.
    */
   async read(sample: number): Promise<ReadImage> {
     const { count } = this.records;

@@ -46,7 +46,7 @@ const cure = "give a text, JSON Lines or Parquet file, or a folder with such fil
 
 const extensionOf = (location: string): string => extname(pathOf(location)).toLowerCase();
 
-/** Returns the files at a location. @throws DataError for a folder without texts. */
+/** Returns the files at a location. @throws DataError if a folder has no texts. */
 const textsAt = (location: string): string[] => {
   if (isAddress(location) && extensionOf(location) !== ".parquet")
     throw new DataError(
@@ -62,14 +62,14 @@ const textsAt = (location: string): string[] => {
 /**
  * Whether any of the files, including the files in folders, has named fields, so that one field is the text.
  *
- * @throws DataError for a folder without texts.
+ * @throws DataError if a folder has no texts.
  */
 export const haveFields = (file: DocumentOptions["file"]): boolean => [file].flat().flatMap(textsAt).some(hasFields);
 
 /**
  * Returns the files at some locations.
  *
- * @throws DataError for a folder without texts, for a field name that applies to no file, and for an empty list.
+ * @throws DataError if a folder has no texts, if the field name applies to no file, or if `locations` is empty.
  */
 const filesAt = (locations: readonly string[], field: string | undefined): string[] => {
   const files = locations.flatMap(textsAt);
@@ -117,7 +117,7 @@ async function* documentsOf(
  * JSON line or a Parquet row.
  *
  * @param damaged Receives the locations of skipped lines and rows.
- * @throws DataError for unreadable files, and for a damaged line unless damaged lines are skipped.
+ * @throws DataError if a file is unreadable, or if a line is damaged and damaged lines are not skipped.
  */
 export async function* eachDocument(
   options: DocumentOptions,
@@ -201,8 +201,8 @@ export const joinDocuments = async (
  * Loads and concatenates all documents at the locations in `options.file` (see `joinDocuments`). A document is a text
  * file, a JSON line or a Parquet row.
  *
- * @throws DataError for unreadable files, and for a damaged line, with file and line number, unless damaged lines are
- * skipped.
+ * @throws DataError if a file is unreadable, or, with file and line number, if a line is damaged and damaged lines are
+ * not skipped.
  * @example
  * ```ts
  * import { writeFileSync } from "node:fs";

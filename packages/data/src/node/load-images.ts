@@ -188,8 +188,8 @@ export const openFoundImages = async (
  * Cost: each image is decoded once, on all cores, before training. Samples need `count · rows · columns · channels`
  * bytes.
  *
- * @throws DataError if the package is not installed, for folders without classes of images, and for an image that
- * cannot be decoded unless such images are skipped.
+ * @throws DataError if the package is not installed, if a folder has no classes of images, or if an image cannot be
+ * decoded and such images are not skipped.
  */
 export const loadImageFolder = async ({
   folder,
@@ -200,7 +200,7 @@ export const loadImageFolder = async ({
 /**
  * Loads the images listed in a manifest (see `readManifest`), like `loadImageFolder`.
  *
- * @throws DataError also for a damaged line, with file and line number.
+ * @throws DataError, also with file and line number if a line is damaged.
  */
 export const loadImageManifest = async ({
   file,
@@ -229,7 +229,7 @@ export const openImageFolder = async ({
 /**
  * Opens the images listed in a manifest (see `readManifest`), like `openImageFolder`.
  *
- * @throws DataError also for a damaged line, with file and line number.
+ * @throws DataError, also with file and line number if a line is damaged.
  */
 export const openImageManifest = async ({
   file,
@@ -240,7 +240,7 @@ export const openImageManifest = async ({
 /**
  * Loads images in WebDataset shards (see `findInShards`), like `loadImageFolder`.
  *
- * @throws DataError also for damaged shards, and for samples without an image or a label.
+ * @throws DataError, also if a shard is damaged, or a sample has no image or no label.
  */
 export const loadImageShards = async ({
   shards,
@@ -252,7 +252,7 @@ export const loadImageShards = async ({
  * Opens images in WebDataset shards (see `findInShards`), like `openImageFolder`. For shards on web servers, each image
  * that is not in the cache costs one request.
  *
- * @throws DataError also for damaged shards, and for samples without an image or a label.
+ * @throws DataError, also if a shard is damaged, or a sample has no image or no label.
  */
 export const openImageShards = async ({
   shards,

@@ -180,7 +180,7 @@ const testNames: NumpyPair = { inputs: "x_test", labels: "y_test" };
  * other integers) and `labels` (i32 [] for classes, f32 for values).
  *
  * Cost: one pass over the files, in chunks; an `.npz` is decompressed while it is read.
- * @throws DataError for arrays that are missing, truncated, not numeric, not finite, or inconsistent.
+ * @throws DataError if an array is missing, truncated, not numeric or not finite, or if the arrays are inconsistent.
  */
 export const loadNumpy = async (options: NumpyOptions): Promise<NumpyData> => {
   const arrays = await openArrays(options);

@@ -37,7 +37,7 @@ const arrayTypes: Readonly<Record<string, Layout["dtype"]>> = { "<u2": "u16", "<
 /**
  * Returns the layout of an open file, from the options or from the header of a `.npy` file.
  *
- * @throws DataError for an array with another element type or shape.
+ * @throws DataError if the array has an unsupported element type or shape.
  */
 const layoutOf = ({ name, sizeBytes, read }: OpenFile, { dtype, headerBytes }: Layout): Layout => {
   const head = new Uint8Array(Math.min(sizeBytes, 2 ** 17));
@@ -78,8 +78,8 @@ const countIn = ({ name, sizeBytes }: Pick<OpenFile, "name" | "sizeBytes">, { dt
  * memory.
  *
  * Cost: one pass in chunks; four bytes of memory per token.
- * @throws DataError for a file that is empty or ends within a token, and for a token beyond the vocabulary, with its
- * position.
+ * @throws DataError if the file is empty or ends within a token, or, with the position of the token, if a token is
+ * beyond the vocabulary.
  * @example
  * ```ts
  * import { writeFileSync } from "node:fs";

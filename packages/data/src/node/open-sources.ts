@@ -51,7 +51,7 @@ export const defaultDecodesAtOnce = (): number => decodesPerThread * decodingThr
  * digest is known (see `imageDigests`). Reading shows that the file exists, and the digest identifies the data. Damaged
  * images are found only when they are decoded.
  *
- * @throws DataError for an unreadable image.
+ * @throws DataError if an image is unreadable.
  */
 export const openSources = async (
   sources: readonly ImageSource[],

@@ -46,7 +46,7 @@ export interface ParquetGroup {
  *
  * @param cureOfAbsent Suggested fix in the error for a missing column.
  * @param from Index of the first row. Default: 0.
- * @throws DataError for a file that cannot be read, is damaged, or lacks a column.
+ * @throws DataError if the file cannot be read, is damaged, or lacks a column.
  */
 export async function* parquetRows(
   location: string,

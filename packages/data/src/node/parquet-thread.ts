@@ -197,11 +197,11 @@ const requireLists = async (work: Promise<unknown>): Promise<unknown> => {
   return metadata;
 };
 
-/** Reads the metadata of a file. @throws DataError for a file that is not Parquet, or is damaged. */
+/** Reads the metadata of a file. @throws DataError if the file is not Parquet, or is damaged. */
 export const readParquetMetadata = (source: ByteSource): Promise<FileMetaData> =>
   explained(source.name, requireLists(perform(source)));
 
-/** Reads rows of some columns; text is returned as UTF-8 bytes. @throws DataError for a damaged file. */
+/** Reads rows of some columns; text is returned as UTF-8 bytes. @throws DataError if the file is damaged. */
 export const readParquetRows = (
   source: ByteSource,
   rows: NonNullable<ParquetRequest["rows"]>,

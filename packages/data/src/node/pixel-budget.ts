@@ -42,7 +42,7 @@ const budget = new PixelBudget();
  * Decodes an image as soon as its pixels fit into the budget.
  *
  * @param kept Whether the decoder stores the complete image in memory, or one row at a time.
- * @throws Error for an image with more than `maxPixels`, DataError if memory is insufficient.
+ * @throws Error if the image has more than `maxPixels` pixels; DataError if memory is insufficient.
  */
 export const withinPixels = async <Result>(
   rows: number,

@@ -8,7 +8,10 @@ export interface FilePart {
   readonly sizeBytes: number;
 }
 
-/** Reads a file, or a part of it. @throws Error with the system's code, or for a part beyond the end of the file. */
+/**
+ * Reads a file, or a part of it. @throws Error with the system's code, or if the part extends beyond the end of the
+ * file.
+ */
 type FileReader = (path: string, part?: FilePart) => Promise<Uint8Array>;
 
 const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array => {

@@ -87,7 +87,8 @@ const isHeldOut = (row: Row): boolean | undefined => {
  * validation). Without `split`, a stratified part is held out by path (see `holdOutByName`).
  *
  * @param testFraction Fraction to hold out, in (0, 1), if no row has a `split`.
- * @throws DataError for a damaged line, an image that is listed twice, and parts without images.
+ * @throws DataError if a line is damaged, if an image is listed twice, or if the training part or the held-out part has
+ * no images.
  */
 export const readManifest = (file: string, testFraction: number): FoundImages => {
   const folder = dirname(file);

@@ -29,7 +29,7 @@ const isHeaderWhole = (head: Uint8Array, name: string): boolean =>
  * Reads an array into shared memory, chunk by chunk.
  *
  * @param targetOf Returns the dtype to which elements are converted.
- * @throws DataError for content that is not a numeric array, is truncated, does not fit into the target dtype, or does
+ * @throws DataError if the content is not a numeric array, is truncated, does not fit into the target dtype, or does
  * not fit into memory.
  */
 export const readNpy = async (

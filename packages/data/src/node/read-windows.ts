@@ -7,7 +7,7 @@ import { openFile } from "./file-pieces.ts";
  * Returns a function that writes windows of a file's tokens into a batch. Caching is left to the operating system.
  *
  * @returns 0, the number of cached images.
- * @throws DataError if the file has changed, or for a token beyond the vocabulary, with its position.
+ * @throws DataError if the file has changed, or, with the position of the token, if a token is beyond the vocabulary.
  */
 export const fillFromFile =
   (windows: FileWindows) =>

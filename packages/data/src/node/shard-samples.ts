@@ -87,7 +87,7 @@ export const isLabel = ({ sizeBytes }: TarEntry, extension: string, { label }: S
 export const mayBeImage = ({ name }: TarEntry, extension: string, { image }: ShardNames): boolean =>
   image === undefined ? isImage(name) : extension === image.toLowerCase();
 
-/** Checks the size of an image. @throws DataError for an image larger than the maximum. */
+/** Checks the size of an image. @throws DataError if the image is larger than the maximum. */
 export const requireImageSize = ({ name, sizeBytes }: TarEntry, shard: string): void => {
   if (sizeBytes > maxImageBytes)
     throw new DataError(
@@ -113,7 +113,7 @@ const isName = (text: string): boolean => /^[^\p{Cc}\ufffd]{1,200}$/u.test(text)
  * Returns the label of a sample. Returns undefined if the label is missing or invalid.
  *
  * @param read Reads a file.
- * @throws DataError for invalid JSON.
+ * @throws DataError if a label file is not valid JSON.
  */
 export const labelOf = async (
   { files, key }: ShardFiles,

@@ -32,7 +32,7 @@ interface Samples {
 /**
  * Converts class names to numeric labels, and shuffles the samples so that classes are mixed.
  *
- * @throws DataError for a sample of an unknown class.
+ * @throws DataError if a sample has an unknown class.
  */
 export const numbered = (samples: readonly FoundSample[], classes: readonly string[]): ImageFile[] => {
   const numbers = new Map(classes.map((name, number) => [name, number]));
@@ -64,7 +64,7 @@ const splitByName = (
  * `holdOutByName`).
  *
  * @param testFraction Fraction to hold out, in (0, 1).
- * @throws DataError for parts without samples, and for fewer than two classes.
+ * @throws DataError if the training part or the held-out part has no samples, or if there are fewer than two classes.
  */
 export const splitSamples = (
   { training, heldOut, where, incomplete, classes: declared }: Samples,

@@ -149,7 +149,7 @@ const maxHeaderBytes = 2 ** 24;
 const damagedAt = (name: string, at: number, what: string): DataError =>
   new DataError(`${name} is damaged at byte ${at}, ${what}; copy it again`);
 
-/** Parses the file size in an extended header; undefined if absent. @throws DataError for an invalid size. */
+/** Parses the file size in an extended header; undefined if absent. @throws DataError if the size is invalid. */
 const sizeOf = (text: string | undefined, name: string, at: number): number | undefined => {
   if (text === undefined) return undefined;
   const size = /^\d+$/.test(text) ? Number(text) : NaN;
@@ -181,7 +181,7 @@ const attributesAfter = (
  * and labels are skipped. The content of a file can be read until the next file is requested.
  *
  * @param from Byte offset of the first header of a file. Default: 0.
- * @throws DataError for a file that is not a tar, is damaged or truncated, or contains sparse or multi-volume files.
+ * @throws DataError if the file is not a tar file, is damaged or truncated, or contains sparse or multi-volume files.
  */
 export async function* tarEntries(bytes: TarBytes, from = 0): AsyncGenerator<FoundEntry, void> {
   let attributes: Attributes = {};

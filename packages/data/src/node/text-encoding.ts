@@ -4,7 +4,9 @@ import type { Tokenizer } from "../tokenizer.ts";
 
 const maxTextBytes = 2 ** 29 - 24;
 
-/** Decodes UTF-8 and keeps a byte order mark. @throws DataError for a text longer than the maximum string length. */
+/**
+ * Decodes UTF-8 and keeps a byte order mark. @throws DataError if the text is longer than the maximum string length.
+ */
 export const textOf = (bytes: Uint8Array): string => {
   if (bytes.length > maxTextBytes)
     throw new DataError(

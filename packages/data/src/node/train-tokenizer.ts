@@ -15,7 +15,7 @@ export interface LearnedTokenizer extends BytePairs {
  * Learns byte pairs from texts (see `learnBytePairs`), with GPT-2's pre-tokenization.
  *
  * Memory: one text, and each distinct word.
- * @throws DataError for unreadable texts, and if there is no text.
+ * @throws DataError if a text is unreadable, or if there is no text.
  * @example
  * ```ts
  * import { writeFileSync } from "node:fs";

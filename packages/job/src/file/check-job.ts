@@ -383,7 +383,7 @@ export const only = <T>([one, ...others]: readonly T[], file: string): T => {
 /**
  * Parses the job of a YAML (or JSON) text, and applies command-line overrides.
  *
- * @throws ConfigError for an invalid job, or several jobs.
+ * @throws ConfigError if the job is invalid, or if the text has several jobs.
  */
 export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job =>
   only(parseLocated(text, file, overrides), file).job;

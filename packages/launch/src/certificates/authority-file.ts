@@ -59,7 +59,7 @@ export const authorityText = (
 
 const recordLine = /^issued ([0-9A-F]+) (\S+) (skein:[a-z0-9:,]*)(?: revoked (\S+))?$/;
 
-/** Parses the lines outside the PEM blocks of an authority file. @throws ConfigError for an unknown line. */
+/** Parses the lines outside the PEM blocks of an authority file. @throws ConfigError if a line is unknown. */
 const recordsOf = (text: string, path: string): Pick<KeptAuthority, "issued" | "listNumber"> => {
   const issued: IssuedRecord[] = [];
   let listNumber: bigint | undefined;

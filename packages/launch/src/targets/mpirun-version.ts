@@ -3,7 +3,7 @@ import { LaunchError } from "./errors.ts";
 /** Implementations of mpirun, which have different options. Hydra is the mpirun of MPICH. */
 export type MpirunVersion = "open-mpi-4" | "open-mpi-5" | "hydra";
 
-/** Parses the output of `mpirun --version`. @throws LaunchError for an unknown implementation. */
+/** Parses the output of `mpirun --version`. @throws LaunchError if the implementation is unknown. */
 export const parseMpirunVersion = (text: string): MpirunVersion => {
   const major = /\(Open MPI\) (\d+)\./.exec(text)?.[1];
   if (major === "4") return "open-mpi-4";

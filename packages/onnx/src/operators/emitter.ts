@@ -44,8 +44,8 @@ export const requireTypes = (node: MergedNode, specs: readonly MergedSpec[], kno
 const constantTypes: readonly DType[] = ["f32", "i32", "u32", "u8", "bool"] satisfies readonly ConstantType[];
 
 /**
- * Checks that ONNX constants can have this dtype.
- * @throws OnnxError for other dtypes.
+ * Returns `dtype` as the type of an ONNX constant.
+ * @throws OnnxError if ONNX constants cannot have this dtype.
  */
 export const requireConstantType = (node: MergedNode, dtype: DType): ConstantType =>
   constantTypes.includes(dtype)

@@ -31,7 +31,7 @@ export interface FoundImageProcessor {
  * otherwise `preprocessor_config.json`. Returns undefined if neither file exists.
  *
  * @param modelType Value of `model_type` in the folder's `config.json`.
- * @throws PretrainedError for files without a valid image processor, and for unsupported steps.
+ * @throws PretrainedError if the file has no valid image processor, or a preprocessing step is not supported.
  */
 export const loadImageProcessor = async (
   folder: string,

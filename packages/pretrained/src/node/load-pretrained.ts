@@ -65,7 +65,7 @@ interface TensorLocation {
 /**
  * Opens a file of a checkpoint.
  *
- * @throws PretrainedError for a file that is damaged or cannot be opened, such as a file listed by an outdated index.
+ * @throws PretrainedError if the file is damaged or cannot be opened, such as a file that an outdated index lists.
  */
 const openNamed = async (path: string): Promise<SafetensorsFile> => {
   try {
@@ -149,9 +149,9 @@ const readTensors = async (
  *
  * Cost: each tensor is read once. Additional memory: twice the largest tensor.
  *
- * @throws PretrainedError for a folder that is not a checkpoint, an unsupported architecture or configuration field,
- * and tensors that are missing, unexpected or of another shape.
- * @throws SafetensorsError for a damaged file.
+ * @throws PretrainedError if the folder is not a checkpoint, if the architecture or a configuration field is not
+ * supported, or if a tensor is missing, unexpected or of another shape.
+ * @throws SafetensorsError if a file is damaged.
  * @example const { model, params, state } = await loadPretrained<LlamaParams>("checkpoints/llama");
  */
 export const loadPretrained = async <Params = unknown, State = unknown>(
@@ -174,8 +174,8 @@ export const loadPretrained = async <Params = unknown, State = unknown>(
  * params, state }`. The checkpoint may have a head of any type, or no head.
  *
  * @param config Configuration of the new model, see `withNewHead`.
- * @throws PretrainedError like `loadPretrained`, and for a configuration without a classification head.
- * @throws SafetensorsError for a damaged file.
+ * @throws PretrainedError under the conditions of `loadPretrained`, or if the configuration has no classification head.
+ * @throws SafetensorsError if a file is damaged.
  */
 export const loadBody = async (folder: string, config: Config): Promise<ReadonlyMap<string, NdArray>> => {
   const opened = openConfig(config);

@@ -24,7 +24,7 @@ export interface SafetensorsFile {
 /**
  * Opens a file for reading one tensor at a time, and checks its header against the file size.
  *
- * @throws SafetensorsError for a damaged file; PretrainedError for a file that cannot be read, or has another format.
+ * @throws SafetensorsError if the file is damaged; PretrainedError if the file cannot be read, or has another format.
  */
 export const openSafetensors = async (path: string): Promise<SafetensorsFile> => {
   const file = openFile(path, "copy all files of the checkpoint into one folder", "safetensors");

@@ -99,8 +99,8 @@ const requireNoCheckpoint = async (folder: string): Promise<void> => {
  *
  * Additional memory: twice the largest tensor.
  *
- * @throws PretrainedError if the folder already has a checkpoint, for arrays that do not match the model, and for
- * numbers that overflow in f16.
+ * @throws PretrainedError if the folder already has a checkpoint, if an array does not match the model, or if a number
+ * overflows in f16.
  * @example
  * ```ts
  * const config = {

@@ -211,7 +211,7 @@ const adviceLines = ({ finding, cure, change, saves, basis }: Advice, columns: n
  * Formats a report for a terminal: the step and its segments, the ten slowest operators, collectives, memory and
  * advice. No line is longer than `columns`.
  *
- * @throws ArgumentError for fewer than 20 columns.
+ * @throws ArgumentError if `columns` is below 20.
  */
 export const terminalReport = (report: ProfileReport, { columns, colour = false }: TerminalReportOptions): string => {
   if (!(Number.isInteger(columns) && columns >= minColumns))

@@ -178,8 +178,8 @@ const remainingLines = (lines: Iterator<string>, most: number, path: string): st
  *
  * @param schema Schema of the run metadata before the events: `traceFacts`, or an extension.
  * @param path Path of the file, for error messages.
- * @throws ArgumentError with a one-line message, for text that skein-train or skein-profile did not write, and for a
- * damaged line.
+ * @throws ArgumentError with a one-line message, if neither skein-train nor skein-profile wrote the text, or if a line
+ * is damaged.
  */
 export const parseTrace = <Facts extends TraceFacts>(
   lines: Iterable<string>,

@@ -79,7 +79,7 @@ const renumbered = <Some extends TrainingSamples>(
  * keeps its meaning. If there is no trained head, or the data or the checkpoint has no class names, returns the data
  * unchanged.
  *
- * @throws ConfigError for classes that the checkpoint does not name.
+ * @throws ConfigError if the checkpoint does not name a class of the data.
  */
 export const withCheckpointClasses = (data: TrainingData, { model }: Pick<Job, "model">): TrainingData => {
   if (model.kind !== "pretrained" || model.head !== undefined || model.weights === "none") return data;

@@ -15,8 +15,8 @@ const frozenLeaf: readonly never[] = [];
  * pattern with `!` unfreezes.
  *
  * @param params tree of the model's parameters, or of their specs.
- * @throws ConfigError for a pattern that matches no parameter, or unfreezes a parameter that is not frozen; or if no
- * parameter is left to train.
+ * @throws ConfigError if a pattern matches no parameter, if a pattern unfreezes a parameter that is not frozen, or if
+ * no parameter is left to train.
  */
 export const frozenPaths = (freeze: Job["freeze"], params: unknown): ReadonlySet<string> => {
   const frozen = new Set<string>();

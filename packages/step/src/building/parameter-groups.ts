@@ -13,7 +13,7 @@ export interface ParameterGroups {
 
 /**
  * Resolves the job's patterns for learning rates and weight decays to parameters.
- * @throws ConfigError for a pattern that matches no parameter, or only frozen parameters.
+ * @throws ConfigError if a pattern matches no parameter, or only frozen parameters.
  */
 export const parameterGroups = (
   { rates, weightDecays }: Pick<Job, "rates" | "weightDecays">,

@@ -27,8 +27,8 @@ export const isSequence = ({ train, predicts }: Pick<DataSet, "train" | "predict
  *
  * @returns training and validation samples: the beginning and the end of a sequence, or a random draw stratified by
  * class.
- * @throws ConfigError for a random draw from a token file that stays on disk. @throws DataError for fewer than two
- * samples.
+ * @throws ConfigError if samples would be drawn at random from a token file that stays on disk. @throws DataError if
+ * there are fewer than two samples.
  */
 export const validationSplit = <Of extends Samples>(
   data: DataSet<Of>,

@@ -5,7 +5,7 @@ import { type ExchangePlan, exchangePlanSchema } from "./exchange-plan.ts";
 /**
  * Returns the plan in a checkpoint; undefined if the checkpoint has no plan.
  *
- * @throws DamagedCheckpointError for a plan that another version of Skein wrote.
+ * @throws DamagedCheckpointError if another version of Skein wrote the plan.
  */
 export const savedPlan = ({ folder, manifest: { plan } }: Checkpoint): ExchangePlan | undefined => {
   if (plan === undefined) return undefined;

@@ -47,7 +47,7 @@ function* linesOf(text: string): Generator<string, void> {
  * Reads a Skein trace.
  *
  * @param name File name, for error messages.
- * @throws ArgumentError with a one-line message for another format.
+ * @throws ArgumentError with a one-line message, if the text has another format.
  */
 export const readTraceText = (text: string, name: string): TraceView => {
   const { ranks, cut } = parseTrace(linesOf(text), traceFacts, name);

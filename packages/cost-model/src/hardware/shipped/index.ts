@@ -31,7 +31,7 @@ export const shippedHardware: readonly HardwareFile[] = [
 /**
  * Finds shipped hardware by name.
  *
- * @throws ArgumentError for an unknown name; the message lists the known names.
+ * @throws ArgumentError that lists the known names, if the name is unknown.
  * @example
  * ```ts
  * console.log(hardwareNamed("v100").device.kind); // gpu

@@ -191,8 +191,8 @@ const levelSeconds = (model: CollectiveModel, bytes: number, numStartUps: number
  *
  * Cost: O(chunks + levels).
  *
- * @throws ArgumentError for sizes that are not positive integers, levels whose product is not the number of ranks,
- * backward chunks that a method cannot have, or impossible times.
+ * @throws ArgumentError if a size is not a positive integer, the product of the levels is not the number of ranks, the
+ * method does not support the backward chunks, or a time is impossible.
  *
  * @example
  * ```ts

@@ -60,7 +60,7 @@ const secondsWith = (stretch: BackwardSegment): ((gradientSeconds: number) => nu
  * segments.
  * @param stretches Segments of the full backward pass, in order.
  * @param allReduce Time model of an all-reduce as a function of its bytes. Empty all-reduces take no time.
- * @throws ArgumentError for segments that do not fit the profile, or impossible values.
+ * @throws ArgumentError if the segments do not fit the profile, or a value is impossible.
  * @example
  * ```ts
  * const tensors = ["head", "body"].map((path) => ({ path, bytes: 1_000, backwardSeconds: 1 }));

@@ -42,7 +42,7 @@ export const checkNumChunks = (numChunks: number): void => {
     );
 };
 
-/** Checks a time. @throws ArgumentError for a time that is negative or infinite. */
+/** Checks a time. @throws ArgumentError if the time is negative or infinite. */
 export const checkSeconds = (name: string, seconds: number): void => {
   if (!(seconds >= 0 && Number.isFinite(seconds)))
     throw new ArgumentError(
@@ -54,7 +54,7 @@ export const checkSeconds = (name: string, seconds: number): void => {
  * Computes the seconds of each operation on one of r equal chunks: t(r) = a + b · n / r for a collective of n bytes,
  * start-up + work / r for the experts.
  *
- * @throws ArgumentError for a number of chunks that is not a positive integer, or impossible values.
+ * @throws ArgumentError if the number of chunks is not a positive integer, or a value is impossible.
  *
  * Source: the performance model of FSMoE, ASPLOS 2025.
  */

@@ -57,7 +57,7 @@ const intraNodeSteps = (numChunks: number, order: IntraNodeOrder): readonly Intr
  *
  * Cost: O(r).
  *
- * @throws ArgumentError for a number of chunks that is not a positive integer, or a time that is negative or infinite.
+ * @throws ArgumentError if the number of chunks is not a positive integer, or a time is negative or infinite.
  *
  * @example
  * ```ts

@@ -90,7 +90,7 @@ export const overlappedSeconds = (allToAllSeconds: number, allGatherSeconds: num
  * added to the other two schedules.
  *
  * @param secondsPerFlop Seconds per flop of the experts' matrix products. Default: 0, which counts communication only.
- * @throws ArgumentError for sizes that are not positive, or impossible values of a collective.
+ * @throws ArgumentError if a size is not positive, or a collective has impossible values.
  *
  * @example
  * ```ts

@@ -75,7 +75,7 @@ export const fastest = (candidates: readonly PipelineCandidate[], gradientSecond
  * Cost: O(degrees · orders · r), one simulation per choice. This takes microseconds, so no solver is needed.
  *
  * @param gradientSeconds Seconds of an all-reduce between the last dispatch and the first combine; 0 in a forward pass.
- * @throws ArgumentError if there is no candidate, or for impossible values.
+ * @throws ArgumentError if there is no candidate, or a value is impossible.
  *
  * @example
  * ```ts

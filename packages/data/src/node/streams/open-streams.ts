@@ -88,7 +88,7 @@ const textCure = "give text, JSON Lines or Parquet files";
  * Opens texts as a stream of windows that are read during training. Fields `inputs` and `labels` as in `textRecords`,
  * from the concatenated texts of each shard. This function reads no text.
  *
- * @throws DataError for missing shards.
+ * @throws DataError if a shard is missing.
  * @example
  * ```ts
  * import { writeFileSync } from "node:fs";
@@ -174,7 +174,7 @@ const findShards = async (shards: ImageStreamOptions["shards"], incomplete: stri
  * Fields: `inputs` u8 [rows, columns, channels] and `labels` i32 []. This function reads the test images, but not the
  * training images.
  *
- * @throws DataError if there are no test files, and like `findInShards` and `findInParquet` for the test images.
+ * @throws DataError if there are no test files, or if `findInShards` or `findInParquet` throws it for the test images.
  */
 export const openImageStream = async ({
   shards,
