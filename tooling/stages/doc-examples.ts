@@ -98,7 +98,7 @@ const runPackage = async (
  * `@skein/tensor-core` need no import. A comment behind `console.log(…);` is the expected output line. An `@example`
  * without a fence is not run.
  *
- * @param built Whether other packages may be loaded in their built form.
+ * @param built Whether the compiled output of other packages may be loaded.
  * @param folders Folders of the packages. Default: all published packages.
  */
 export const docExamplesStage = async (built: boolean, folders?: readonly string[]): Promise<Check[]> => {

@@ -226,8 +226,8 @@ const requireThreads = (job: Job, objects: GivenObjects): void => {
 const modelDigest = ({ outputs: _, logits: __, ...steering }: TracedModel): string => sha256(JSON.stringify(steering));
 
 /**
- * Adds digests to a job, including digests of the program's objects. Returns the job, and the objects in the form in
- * which ranks receive them.
+ * Adds digests to a job, including digests of the program's objects. Returns the job, and the objects converted to what
+ * is sent to ranks.
  */
 const settle = async (job: Job, objects: GivenObjects): Promise<{ readonly job: Job; readonly given: Given }> => {
   const settled = await settleJob(job, programLocation);

@@ -53,7 +53,9 @@ interface CallbackOptions {
   readonly stopsAt?: number | undefined;
 }
 
-/** Records its events, one line each, some of them delayed. Throws or stops the run on request. */
+/**
+ * Callbacks that write one line per event, some after a delay. The options can make a callback throw, or stop the run.
+ */
 export const callbacks: CallbacksFactory<CallbackOptions> = defineCallbacks({
   options: z.strictObject({ file: z.string(), throwsAt: z.int().optional(), stopsAt: z.int().optional() }),
   create: (run, { file, throwsAt, stopsAt }) => {

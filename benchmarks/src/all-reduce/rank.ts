@@ -9,8 +9,8 @@ export interface RankData {
   readonly connection: WorldConnection;
   readonly sizes: readonly Size[];
   /**
-   * Offsets of this rank's vector and of its times in the shared memory of the ranks. Times are one f32 per timed
-   * all-reduce of a size.
+   * Byte offset of this rank's vector in the shared memory of the ranks. `times` is the byte offset of the measured
+   * times: one f32 per timed all-reduce of a size.
    */
   readonly vector: number;
   readonly times: number;

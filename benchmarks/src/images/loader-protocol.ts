@@ -12,7 +12,7 @@ export interface LoadedEpoch {
 export interface LoaderOptions {
   readonly folder: string;
   readonly epochs: number;
-  /** Rows and columns that images are resized to. */
+  /** Number of rows, and of columns, to which images are resized. */
   readonly side: number;
   readonly batchSize: number;
 }

@@ -4,7 +4,8 @@ import { planQuality, type QualityRun } from "./quality-plan.ts";
 import { searchName } from "./search-plan.ts";
 
 /**
- * Study of whether a mixture of experts reaches better quality than a dense model of equal flops per token, by gate.
+ * Study of whether a mixture of experts with each gate reaches better quality than a dense model with equal flops per
+ * token.
  */
 export const moeQuality: Study<QualityRun> = {
   name: "moe-quality",

@@ -146,8 +146,8 @@ export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibrated
 /**
  * Returns the bound that fits a published network best: the size of the largest factor that every GPU inverts itself,
  * instead of receiving the inverse. The fit minimizes squared errors of the seconds for computing and exchanging
- * inverses in the balanced form. Predictions with this bound are no test of the model, because the bound is fitted to
- * the same network.
+ * inverses with the balanced placement. Predictions with this bound are no test of the model, because the bound is
+ * fitted to the same network.
  */
 export const largestKeptAsPublished = (cluster: KfacCluster, network: PublishedNetwork): number => {
   const published = spdKfacStages[network].forms.spd;

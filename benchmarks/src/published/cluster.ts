@@ -40,7 +40,7 @@ export interface Cluster {
   readonly backwardShare: number;
   /**
    * Minimum seconds between two collectives of ByteScheduler, because ranks negotiate each collective. `images` is for
-   * ResNet-50, `text` for both BERTs; the reason for the difference is unknown.
+   * ResNet-50, `text` for both BERT models; the reason for the difference is unknown.
    */
   readonly negotiationSeconds: { readonly images: number; readonly text: number };
   /** Startup seconds to push one tensor to its server and pull it back. */
@@ -94,9 +94,9 @@ export const negotiatedModel = (
 
 /**
  * Returns the cost model of parameter servers for M bytes, with one server per node. Gradients are reduced by a ring
- * within the node, then sent to the servers and back. Tensors are pipelined in pieces, so only the slower of both parts
- * counts. Each of S servers exchanges a share M / S with S nodes in both directions, so the transfer takes 2 S · (M /
- * S) · β = 2 M β for any number of nodes.
+ * within the node, then sent to the servers and back. Tensors are divided and pipelined, so only the slower of the ring
+ * and the server transfer counts. Each of S servers exchanges a share M / S with S nodes in both directions, so the
+ * transfer takes 2 S · (M / S) · β = 2 M β for any number of nodes.
  */
 export const serverModel = (cluster: Cluster, { network, worldSize, computing }: Place): LinearCollectiveModel => {
   const within = ((2 * (gpusPerNode - 1)) / gpusPerNode) * withinNode(cluster, computing);

@@ -1,7 +1,7 @@
 import type { ContendedSample } from "@skein/cost-model/calibration";
 import type { LinearCollectiveModel } from "@skein/cost-model";
 
-/** Milliseconds of 1, 2 … simultaneous all-reduces of `bytes` bytes each, separated by spaces. */
+/** Milliseconds of 1, 2, … simultaneous all-reduces of `bytes` bytes each, as text separated by spaces. */
 interface Row {
   readonly bytes: number;
   readonly milliseconds: string;

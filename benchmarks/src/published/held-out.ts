@@ -24,8 +24,8 @@ const columns: readonly Fold[] = networks.flatMap((network) =>
 
 /**
  * Sets of cells to hold out: each column; the three columns of one node, which repeat the same measurement; each model;
- * both BERTs on one network, so that only ResNet-50 determines the network's cost; and all cells of 16 GPUs, to test an
- * extrapolation by a factor of two.
+ * both BERT models on one network, so that only ResNet-50 determines the network's cost; and all cells of 16 GPUs, to
+ * test an extrapolation by a factor of two.
  */
 export const folds: readonly Fold[] = [
   ...columns,

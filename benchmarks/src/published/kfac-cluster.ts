@@ -71,8 +71,8 @@ export const factorSeconds = (
 ): number => factorStartSeconds + rows * (secondsPerFactorRow + size ** 2 / peakMultiplyAddsPerSecond);
 const bytesPerElement = 4;
 /**
- * Share of the forward pass in the compute time of both passes: the forward pass has one matrix product per weight, the
- * backward pass two.
+ * Share of the forward pass in the compute time of both passes: the forward pass has one matrix product per weight, and
+ * the backward pass has two.
  */
 const forwardShare = 1 / 3;
 /**

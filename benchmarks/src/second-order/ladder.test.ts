@@ -17,7 +17,7 @@ const done = (accuracy: number, bits: number): Outcome => ({
 
 /**
  * Returns search results in which all search runs are equally good, with one exception: with the second value of the
- * other option, quality increases with the learning rate above the middle rate.
+ * method's second option, quality increases with the learning rate above the middle rate.
  */
 const searched = (): Results => {
   const outcomeOf = (run: SearchRun): Outcome => {

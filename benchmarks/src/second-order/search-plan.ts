@@ -23,8 +23,8 @@ export interface SearchRun extends Run {
 }
 
 /**
- * Learning rates of the first search runs, relative to the middle rate. Each is tried with both values of the method's
- * second option.
+ * Learning rates of the first search runs, relative to the middle rate. Each rate is tried with both values of the
+ * method's second option.
  */
 const factors: readonly number[] = [1 / 3, 1, 3];
 export const validationFraction = 0.1;

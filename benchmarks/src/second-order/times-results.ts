@@ -23,8 +23,8 @@ export interface ComparedRun {
   /** Mean seconds per step over a cycle. */
   readonly seconds: Summary;
   /**
-   * Step time relative to momentum, with a range from the median absolute deviations of both. Undefined: momentum was
-   * not measured.
+   * Step time relative to momentum, with a range from the median absolute deviations of both runs. Undefined: momentum
+   * was not measured.
    */
   readonly ratio: { readonly value: number; readonly low: number; readonly high: number } | undefined;
   /** Peak memory relative to momentum. */

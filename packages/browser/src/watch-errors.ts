@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 
 /**
- * Collects the errors that a page and its workers report from now on: console errors, uncaught exceptions and failed
- * requests. New errors are appended to the returned list.
+ * Collects the errors that a page and its workers report after this call: console errors, uncaught exceptions and
+ * failed requests. New errors are appended to the returned list.
  */
 export const watchErrors = (page: Page): readonly string[] => {
   const errors: string[] = [];

@@ -24,7 +24,7 @@ export const temporaryFolder = (output: string, step: number): string =>
 /**
  * Writes one file of an unfinished checkpoint. Each rank writes its own files.
  *
- * @param content content of the file, in pieces.
+ * @param content content of the file, as consecutive byte arrays.
  */
 export const writePart = (
   files: FileWrites,

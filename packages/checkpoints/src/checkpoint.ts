@@ -39,7 +39,10 @@ export const specsText = (specs: ReadonlyMap<string, TensorSpec>): string =>
     .sort()
     .join("");
 
-/** Returns the content of a file with the given tensors, in pieces: the header, then the memory of each tensor. */
+/**
+ * Returns the content of a file with the given tensors, as consecutive byte arrays: the header, then the memory of each
+ * tensor.
+ */
 export const partContent = (tensors: NamedTensors): Uint8Array<ArrayBuffer>[] => {
   const { head, header } = layoutSafetensors(tensors);
   return [head, ...header.entries.map(({ name }) => tensors.get(name)!.bytes() as Uint8Array<ArrayBuffer>)];

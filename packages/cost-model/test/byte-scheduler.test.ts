@@ -16,8 +16,8 @@ import { googLeNet } from "@skein/published-measurements";
 
 /**
  * Returns the shortest iteration of any schedule, which preemptive sends in forward order reach (Jackson's rule). For
- * every set of tensors, the iteration takes at least r + t + q seconds: r until the first tensor of the set is ready, t
- * to send the set, and q of the forward pass that remain after the last first use of a tensor of the set.
+ * every set of tensors, an iteration takes at least r + t + q seconds: r until a tensor of the set is ready, t to send
+ * the set, and q from the first use of the tensor that the forward pass uses last to the end of the forward pass.
  */
 const shortest = (profile: GradientProfile): number => {
   const ready = readySeconds(profile);

@@ -4,7 +4,7 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 import { arrayRecords, batchTree, gatherBatch, shareRecords } from "./index.ts";
 import { NdArray } from "@skein/tensor-core";
 
-/** Arbitrary trees of the form that users write: names without dots, and lists below the root. */
+/** Arbitrary trees as users write them: names without dots, and lists below the root. */
 const { named } = fc.letrec<{ named: Record<string, unknown>; child: unknown }>((tie) => ({
   named: fc.dictionary(fc.constantFrom("a", "b", "labels", "__proto__x", "x1"), tie("child"), {
     minKeys: 1,

@@ -52,7 +52,7 @@ const maxBytes = 2 ** 31 - 1 - 2 ** 24;
 /** A model as contents of files. */
 export interface OnnxFiles {
   readonly model: Uint8Array;
-  /** Content of the separate weights file, as consecutive pieces. Empty: all weights are in the model. */
+  /** Content of the separate weights file, as consecutive byte arrays. Empty: all weights are in the model. */
   readonly weights: readonly Uint8Array[];
 }
 

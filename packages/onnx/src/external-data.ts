@@ -13,7 +13,7 @@ const pageBytes = 4096;
 /** Alignment of large tensors in the separate file, in bytes. Windows can map files only at multiples of this size. */
 const coarsePageBytes = 65_536;
 const coarseFrom = 2 ** 20;
-/** Maximum size of one piece in bytes, because operating systems limit the size of one write. */
+/** Maximum size in bytes of one element of `pieces`, because operating systems limit the size of one write. */
 const maxPieceBytes = 2 ** 30;
 
 /** Tensors of a model. Some tensors are stored in a separate file. */

@@ -33,7 +33,10 @@ const beyondRuntime = /^no channels/;
 const openOrder = ({ op, name }: ConformanceCase): boolean =>
   ["top-k", "sort", "argsort"].includes(op) && name.includes("NaN");
 
-/** Matches the names of cases with sums of many elements of one sign, which onnxruntime adds sequentially. */
+/**
+ * Matches the names of cases with sums of many elements that have the same sign. onnxruntime adds these elements
+ * sequentially.
+ */
 const longSums = /of one sign|many rows|wide rows/;
 
 /** Matches the names of cases with rows far from zero, for which onnxruntime rounds the mean to f32. */

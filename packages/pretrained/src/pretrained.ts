@@ -7,7 +7,9 @@ import type { ImageProcessor } from "./image-processor.ts";
 /** A tensor of a checkpoint that does not belong to the model. */
 export type CarriedTensor = StoredTensor;
 
-/** Names and dtypes in the files of a checkpoint, so that the checkpoint can be saved in the same form. */
+/**
+ * Names and dtypes in the files of a checkpoint, so that the checkpoint can be saved with the same names and dtypes.
+ */
 export interface Stored {
   /** Tensor name in the files and dtype for each leaf of the model, by path in `{ params, state }`. */
   readonly leaves: ReadonlyMap<string, { readonly name: string; readonly dtype: FloatDType }>;

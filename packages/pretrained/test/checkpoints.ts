@@ -30,7 +30,7 @@ export const tensorsOf = (path: string): Map<string, CarriedTensor> =>
       }),
   );
 
-/** Converts an array to the form stored in a file. */
+/** Converts an array to dtype, shape and bytes, as stored in a file. */
 export const asStored = (array: NdArray): CarriedTensor => ({
   dtype: array.dtype,
   shape: array.shape,

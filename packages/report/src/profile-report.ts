@@ -89,8 +89,8 @@ export interface MemoryBlock {
   readonly shape?: string | undefined;
   readonly bytes: number;
   /**
-   * Index of the node that produces the value, in the step's list of nodes. `to` is the index of the last use; both are
-   * included.
+   * Index of the node that produces the value, in the step's list of nodes. `to` is the index of the last node that
+   * uses the value.
    */
   readonly from: number;
   readonly to: number;

@@ -82,7 +82,7 @@ const bytesOf = (values: Float64Array | Float32Array, left: number): Uint8Array 
   return new Uint8Array(whole.buffer);
 };
 
-/** Combines pieces of bytes into chunks of equal length, because a table may have thousands of short columns. */
+/** Combines byte arrays into chunks of equal length, because a table may have thousands of short columns. */
 const packed = function* (parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
   let [piece, filled] = [new Uint8Array(pieceBytes), 0];
   for (const part of parts)

@@ -50,9 +50,9 @@ const samples = ({ features, classes }: Table): Records =>
   });
 
 /**
- * Returns training samples, test samples and what the model predicts. Called once in each process of a run. Samples may
- * be any tree of arrays, such as `arrayRecords({ query: { tokens }, document })`. For such samples, set `predicts:
- * "own"`, and define a loss in your model.
+ * Returns training samples, test samples and the type of labels that the model predicts. Called once in each process of
+ * a run. Samples may be any tree of arrays, such as `arrayRecords({ query: { tokens }, document })`. For such samples,
+ * set `predicts: "own"`, and define a loss in your model.
  */
 export default defineData({
   // Options that a job sets under data.options: paths of CSV files, relative to the folder of this module.

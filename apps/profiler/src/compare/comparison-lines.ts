@@ -20,8 +20,8 @@ const keyOf = ({ operator, scope, phase }: OperatorRow): string => `${operator} 
 const nothing = { median: 0, mad: 0, n: 1 };
 
 /**
- * Returns the operator rows of both reports. If only one report has a row, its time in the other report is 0, and the
- * p-value of the difference is 0.
+ * Returns the operator rows of both reports. If only one report has a row, the time in the other report counts as 0,
+ * and the p-value of the difference is 0.
  */
 const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
   const timesOf = (report: ProfileReport): ReadonlyMap<string, OperatorRow["seconds"]> =>

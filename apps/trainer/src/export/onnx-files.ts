@@ -6,7 +6,10 @@ import type { OnnxFiles } from "@skein/onnx";
 /** Number of hexadecimal digits of a digest in a file name, enough to avoid collisions. */
 export const digestLength = 16;
 
-/** Returns the SHA-256 digest of a file given in pieces, shortened to `digestLength` digits. */
+/**
+ * Returns the SHA-256 digest of a file's content, given as consecutive byte arrays and shortened to `digestLength`
+ * digits.
+ */
 export const digestOf = (pieces: readonly Uint8Array[]): string => {
   const hash = createHash("sha256");
   for (const piece of pieces) hash.update(piece);

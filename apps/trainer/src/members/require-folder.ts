@@ -13,8 +13,8 @@ const writesParts = ({ job, ownLeaves }: Pick<Prepared, "job" | "ownLeaves">, ra
   ranks.includes(0) || ownLeaves.size > 0 || job.mesh.expert > 1 || job.mesh.tensor > 1 || isPlanned(job);
 
 /**
- * Requires that this process can access the output folder, if ranks of this process write to the folder. Otherwise, a
- * resumed run still needs the checkpoint, or a copy under the same path.
+ * Requires that this process sees the folder that its ranks need: the output folder if the ranks write checkpoint
+ * files, otherwise, in a resumed run, the checkpoint or a copy under the same path.
  *
  * @throws ConfigError, or the system's error if the folder cannot be written to.
  */

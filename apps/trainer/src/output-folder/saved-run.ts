@@ -104,7 +104,7 @@ export const savedTree = (
  * Returns the trained parameters in a checkpoint: the moving average of the parameters if the run computes one,
  * otherwise the parameters after the last step.
  *
- * @throws CheckpointError as `savedTree` does.
+ * @throws CheckpointError under the conditions of `savedTree`.
  */
 export const savedParams = ({ job, params, trained, whole }: Prepared, checkpoint: Checkpoint): unknown => {
   const last = savedTree("params", params, { whole, checkpoint });

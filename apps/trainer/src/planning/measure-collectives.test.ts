@@ -5,7 +5,7 @@ import { measureCollectives } from "./measure-collectives.ts";
 
 /**
  * Returns a communicator of two ranks that alternate in being late. In each pair of calls, the first call finds all
- * messages present, and the second call waits as long as both calls would.
+ * messages present, and the second call takes `millisecondsOfTwo`, the time of two calls.
  */
 const outOfStep = (millisecondsOfTwo: number): Communicator => {
   let calls = 0;

@@ -25,7 +25,7 @@ export interface EarlyPlans {
  * Makes the plans of a job that are not reused from an earlier plan. The inputs of each plan are measured, one plan
  * after the other. Must be called on all ranks.
  *
- * @param kept Earlier plan, such as the plan in a checkpoint, whose parts are reused.
+ * @param kept Earlier plan, such as the plan in a checkpoint. Everything that it contains is reused.
  * @param decided Plans for the expert layers, made before the model was built.
  * @param basisOf Returns the settings on which a newly made plan depends. The settings are stored with the plan.
  */

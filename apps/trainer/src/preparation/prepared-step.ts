@@ -33,7 +33,7 @@ export interface PreparedStep extends PreparedGraph {
 }
 
 /**
- * Traces the graph of one training step on one rank's part of a batch.
+ * Traces the graph of one training step on one rank's share of a batch.
  *
  * @param step Step number, from 0. Graphs of different steps can differ, because a compressor may alternate between two
  * methods.

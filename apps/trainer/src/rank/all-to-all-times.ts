@@ -17,8 +17,8 @@ type Hosts = readonly (readonly number[])[];
 
 /**
  * Returns the levels at which all-to-alls run, each with its groups of ranks. `all`: one group of all ranks. `within`:
- * a group per host. `across`: a group per position within hosts, with one rank of each host. Only `all` is returned if
- * there is a single host, if hosts have one rank each, or if hosts have different numbers of ranks.
+ * a group per host. `across`: one group per rank index within hosts, with one rank of each host. Only `all` is returned
+ * if there is a single host, if hosts have one rank each, or if hosts have different numbers of ranks.
  */
 export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; readonly groups: Hosts }[] => {
   const all = { level: "all", groups: [hosts.flat().toSorted((a, b) => a - b)] } as const;

@@ -65,7 +65,10 @@ export class StepMeter {
     };
   }
 
-  /** Runs work between two steps. Its time, waits and sent bytes are excluded from the costs of both steps. */
+  /**
+   * Runs work between two steps. The time, the waits and the sent bytes of the work are excluded from the costs of both
+   * steps.
+   */
   async exclude(work: () => Promise<void>): Promise<void> {
     const { waitClock, world } = this.input;
     const [milliseconds, waited, allToAll, sent] = [

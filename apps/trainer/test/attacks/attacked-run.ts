@@ -15,7 +15,7 @@ import {
 } from "../cli.ts";
 import { markOf, processesOf } from "./run-processes.ts";
 
-/** Number of steps of the job of `jobFolder`. */
+/** Number of steps of the test job that `jobFolder` creates. */
 export const totalSteps = 30;
 
 /** A reference run without an attack. */

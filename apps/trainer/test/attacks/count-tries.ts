@@ -12,7 +12,8 @@ export interface Verdict {
 /**
  * Runs `count` attempts one after the other. Returns the number of attempts per result name, and a description of each
  * harmful attempt.
- * @param attempt Runs one attempt. Its random numbers depend only on the seed and the attempt's number.
+ * @param attempt Runs one attempt. The random numbers of an attempt depend only on the seed and the number of the
+ * attempt.
  */
 export const countTries = async (
   { count, seed }: Pick<AttackInput, "count" | "seed">,

@@ -30,7 +30,7 @@ const layoutOf = ({ strengths, width }: Ink) => {
   return { scale, x: middle(massX / mass, left, right), y: middle(massY / mass, top, bottom) };
 };
 
-/** Returns the length of the overlap of [from, to] with each unit interval, as [unit, length]. */
+/** Returns, for each unit interval [i, i + 1] that overlaps [from, to], the pair [i, length of the overlap]. */
 const parts = (from: number, to: number): [number, number][] => {
   const units: [number, number][] = [];
   for (let unit = Math.floor(from); unit < to; unit++)

@@ -23,9 +23,9 @@ const openLines = (path: string): number => {
 /**
  * Reads a file line by line. The last line need not end with a newline.
  *
- * Cost: memory of two pieces, or of twice the longest line, for a file of any length.
+ * Memory: two times `pieceBytes`, or two times the longest line, for a file of any length.
  *
- * @param pieceBytes number of bytes per read. Lines longer than 64 pieces are skipped.
+ * @param pieceBytes number of bytes per read. Lines longer than 64 reads are skipped.
  * @throws ConfigError if the path is not a regular file, because other files may never end; the system's error if
  * reading fails.
  */

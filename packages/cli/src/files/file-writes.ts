@@ -7,7 +7,7 @@ import { makeFolders } from "./make-folders.ts";
 /** File operations that write one rank's part of a checkpoint. Injected, so that tests can make them fail. */
 export interface FileWrites {
   makeFolder(path: string): void;
-  /** Replaces a file, writing one piece after the other, and waits until the data is on disk. */
+  /** Replaces the content of a file by byte arrays, which are written in order, and waits until the data is on disk. */
   writeDurably(path: string, content: readonly Uint8Array[]): void;
 }
 

@@ -3,7 +3,7 @@ const maxLineBytes = 2 ** 20;
 
 const newline = 0x0a;
 
-/** Assembles lines from pieces of a file. The file may be split anywhere, also within a character. */
+/** Assembles lines from consecutive chunks of a file. A chunk may end anywhere, also within a character. */
 export class LineSplitter {
   private readonly line: (text: string) => void;
   private readonly tooLong: () => void;

@@ -9,7 +9,7 @@ import { readerPackages } from "./data-packages.ts";
 import { requirePackage } from "./optional-package.ts";
 import { maxPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
 
-/** Part of sharp's interface used in this module. */
+/** Members of sharp's interface that this module uses. */
 interface Pipeline {
   autoOrient(): Pipeline;
   flatten(options: { readonly background: string }): Pipeline;

@@ -10,7 +10,7 @@ import type { ImageDecoder } from "./decode-image.ts";
 import { requirePackage } from "./optional-package.ts";
 import { withinPixels } from "./pixel-budget.ts";
 
-/** Part of `@napi-rs/image`'s interface used in this module. */
+/** Members of `@napi-rs/image`'s interface that this module uses. */
 interface NapiImage {
   readonly Transformer: new (
     bytes: Uint8Array,

@@ -55,8 +55,8 @@ export const samplesIn = async (
 
 /**
  * Finds images in WebDataset shards: tar archives in which the files with the same key (the name up to the first dot)
- * form a sample. One of these files is the image and another the label, such as `000.jpg` and `000.cls`. Labels are
- * class numbers or names. Source: the WebDataset format, github.com/webdataset/webdataset.
+ * form a sample. One of these files is the image, and another file is the label, such as `000.jpg` and `000.cls`.
+ * Labels are class numbers or names. Source: the WebDataset format, github.com/webdataset/webdataset.
  *
  * @param testFraction Fraction to hold out, in (0, 1), if there are no test shards. With `skipDamaged`, samples without
  * an image or a label are excluded and counted instead of causing an error.

@@ -1,22 +1,22 @@
-/** An item to assign to the training part or the held-out part, with its class. */
+/** A named sample to assign to the training part or the held-out part, with its class. */
 interface Named {
   readonly label: string | number;
-  /** Pseudo-random number in [0, 1) that depends only on the name of the item. */
+  /** Pseudo-random number in [0, 1) that depends only on the name of the sample. */
   readonly hash: number;
 }
 
 /**
- * Returns the maximum difference between the number of held-out items of a class and the expected number: one item, or
- * the standard deviation of a random draw if larger. A smaller limit would move more items between the parts when items
- * are added.
+ * Returns the maximum difference between the number of held-out samples of a class and the expected number: one sample,
+ * or the standard deviation of a random draw if larger. With a smaller limit, more samples would move between the
+ * training part and the held-out part when samples are added.
  */
 const toleranceOf = (share: number, fraction: number): number => Math.max(1, Math.sqrt(share * (1 - fraction)));
 
 /**
- * Returns the number of items of a class to hold out.
+ * Returns the number of samples of a class to hold out.
  *
- * @param count Number of items in the class.
- * @param below Number of items in the class whose hash is below `fraction`.
+ * @param count Number of samples in the class.
+ * @param below Number of samples in the class whose hash is below `fraction`.
  */
 const quotaOf = (count: number, below: number, fraction: number): number => {
   const share = count * fraction;
@@ -26,13 +26,13 @@ const quotaOf = (count: number, below: number, fraction: number): number => {
 };
 
 /**
- * Holds out the items of each class whose hash is below `fraction`. The number of items per class is limited to a range
- * around the class's proportional share: at least one item if the share is at least one, and never the complete class.
- * When items are added, an item therefore stays in its part unless its class would become disproportionate. In that
- * case at most one item of the class changes its part per added item.
+ * Holds out the samples of each class whose hash is below `fraction`. The number of held-out samples per class is
+ * limited to a range around the class's proportional share: at least one sample if the share is at least one, and never
+ * the complete class. When samples are added, a sample therefore stays held out, or stays in the training part, unless
+ * its class would become disproportionate. In that case at most one sample of the class moves per added sample.
  *
  * @param fraction Fraction to hold out, in (0, 1).
- * @returns whether each item is held out. At least one item is held out if a class has two items.
+ * @returns whether each sample is held out. At least one sample is held out if a class has two samples.
  */
 export const holdOutByName = (items: readonly Named[], fraction: number): boolean[] => {
   const classes = Map.groupBy(

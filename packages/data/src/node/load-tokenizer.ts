@@ -15,13 +15,13 @@ import { withinTime } from "./within-time.ts";
 export const tokenizerFile = "tokenizer.json";
 const configFile = "tokenizer_config.json";
 
-/** Part of the interface of a tokenizer's decoder that this module uses. A decoder may be a sequence of decoders. */
+/** Members of a tokenizer's decoder that this module uses. A decoder may be a sequence of decoders. */
 interface DecoderOfPackage {
   text_decoder?: TextDecoder;
   readonly decoders?: readonly (DecoderOfPackage | null)[];
 }
 
-/** Part of the interface of a tokenizer of `@huggingface/tokenizers` that this module uses. */
+/** Members of a tokenizer of `@huggingface/tokenizers` that this module uses. */
 interface TokenizerOfPackage {
   readonly decoder: DecoderOfPackage | null;
   encode(text: string, options: { readonly add_special_tokens: boolean }): { readonly ids: readonly number[] };

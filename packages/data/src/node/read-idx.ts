@@ -29,7 +29,7 @@ const decompressed = (packed: NamedBytes, cure: string): NamedBytes => {
 
 /**
  * Returns the paths at which a file is searched: the given path, and the path with `.idx` instead of `-idx` (as on
- * Kaggle), both also with `.gz`.
+ * Kaggle), and both paths with `.gz` appended.
  */
 const namesOf = (path: string): string[] =>
   [path, path.replace(/-(idx\d-ubyte)$/, ".$1")].flatMap((name) => [name, `${name}.gz`]);

@@ -37,7 +37,8 @@ const joined = (parts: readonly Part[], length: number): Tokens => {
  * Yields windows of T + 1 tokens from a sequence of tokens. Consecutive windows overlap by one token, as in
  * `textRecords`. Remaining tokens at the end are dropped.
  *
- * @param skip Number of tokens at the beginning of the first piece that earlier windows have used. Default: 0.
+ * @param skip Number of tokens at the beginning of the first value of `pieces` that earlier windows have used. Default:
+ * 0.
  */
 export async function* packWindows(
   pieces: AsyncIterable<TokenPiece>,

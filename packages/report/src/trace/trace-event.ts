@@ -31,7 +31,7 @@ export interface SpanEvent {
   readonly args?: SpanArgs;
 }
 
-/** Event for one end of a flow. The event follows the span that it belongs to. */
+/** Event for the start or the end of a flow. The event follows the span that it belongs to. */
 export interface FlowEvent extends Pick<SpanEvent, "pid" | "tid" | "ts"> {
   readonly ph: "s" | "t" | "f";
   readonly id: number;

@@ -13,7 +13,7 @@ import { z } from "zod";
 
 export const routingFile = "routing.json";
 
-/** Experts chosen by the tokens of one step, in a form that processes send to each other as JSON. */
+/** Experts chosen by the tokens of one step, as plain JSON that processes send to each other. */
 export interface RoutingJson {
   readonly numExperts: number;
   readonly numChoices: number;

@@ -3,7 +3,7 @@ import { type FileStamp, isUnchanged, LineSplitter, stampOf } from "@skein/cli/n
 import { openRegularFile } from "@skein/collectives/files";
 import { MetricTable } from "./metric-table.ts";
 
-/** Number of bytes read at a time. A piece of this size is processed in a few milliseconds. */
+/** Number of bytes read at a time. This number of bytes is processed in a few milliseconds. */
 const pieceBytes = 2 ** 18;
 /** Number of bytes before the read position that are stored to detect a rewritten file. */
 const markBytes = 256;

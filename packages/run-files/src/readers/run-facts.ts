@@ -64,7 +64,7 @@ const isAlive = (provenance: RunFiles["provenance"], host: string): boolean | un
 
 /**
  * Returns the state of a run, from the run's own record of how it ended, if there is one. Otherwise, the state depends
- * on the run's process if the run is on this machine, and on the age of the last line if not.
+ * on the run's process if the run is on this machine, or else on the age of the last line.
  */
 export const stateOf = (
   tail: Pick<MetricTail, "writtenAt">,

@@ -62,7 +62,7 @@ export interface LayerComputing {
 export interface SeparateBackward {
   /** Fraction of the experts' forward work that is recomputed: all products except the last product. */
   readonly recomputedShare: number;
-  /** Seconds to copy the received rows of all slots into chunks of the other size. */
+  /** Seconds to copy the received rows of all slots into chunks of the size that the backward pass uses. */
   readonly copySeconds: number;
 }
 

@@ -21,9 +21,9 @@ export interface ParmLayer {
   /** N_ESP: number of ranks that share an expert. */
   readonly numShards: number;
   /**
-   * Whether each of the N_MP ranks has only its part of the tokens before the layer and needs only this part after the
-   * layer, as with sequence parallelism. If true, S1 does not gather outputs, and the other schedules gather the tokens
-   * first. Default: false.
+   * Whether each of the N_MP ranks has only its share of the tokens before the layer and needs only this share after
+   * the layer, as with sequence parallelism. If true, S1 does not gather outputs, and the other schedules gather the
+   * tokens first. Default: false.
    */
   readonly hasOwnTokens?: boolean;
 }
