@@ -24,8 +24,8 @@ const words = 12;
 const width = 8;
 
 /**
- * Returns question-answer pairs. An answer has three words. Its question has the same words in another order, and one
- * of three kinds.
+ * Returns question-answer pairs. An answer has three words. Its question has the same words in another order, and a
+ * field `kind` from 0 to 2.
  */
 const pairs = (count: number, from: number): Records => {
   const wordAt = (i: number, at: number): number => Math.floor(words * Math.abs(Math.sin(from + 3 * i + at))) % words;

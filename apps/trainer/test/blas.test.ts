@@ -11,8 +11,8 @@ const built = mkdtempSync(join(tmpdir(), "skein-train-blas-"));
 afterAll(() => rmSync(built, { recursive: true }));
 
 /**
- * Description of the missing parts for a BLAS build. Undefined: there is a build, and its table makes all products,
- * convolutions and attention faster.
+ * Message about what a BLAS build lacks on this machine. Undefined: a BLAS was built, and in its rewritten table all
+ * products, convolutions and attention are faster with the BLAS.
  */
 const missing: string | undefined = await (async () => {
   const product = {

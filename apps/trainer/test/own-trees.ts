@@ -81,8 +81,8 @@ export const renamedModel: ModelFactory = defineModel({
 });
 
 /**
- * Pairs of a query and a document. A document contains the values of its query, rotated; the kind of a query is an
- * integer.
+ * Pairs of a query and a document. A document contains the values of its query, rotated. The field `kind` of a query is
+ * an integer from 0 to 2.
  */
 export const pairData: DataFactory = defineData({
   create: (): DataSet => {
@@ -146,7 +146,10 @@ export const towers: ModelFactory = defineModel({
   },
 });
 
-/** Metrics of any outputs: mean squared length of the document embeddings, and mean kind of the queries. */
+/**
+ * Metrics of any outputs: mean squared length of the document embeddings, and mean of the field `kind` over the
+ * queries.
+ */
 export const lengths: MetricsFactory = defineMetrics({
   create: () => ({
     rows: ({ logits, batch }: Judged<Pairs, Embeddings>) => ({

@@ -73,7 +73,7 @@ describe("gradients accumulated over parts of a batch", () => {
 
   /**
    * Expects equal results of a job with immediate and with delayed updates.
-   * @param before Settings of an earlier part of the run.
+   * @param before Settings of earlier starts of the run with delayed updates. The run is resumed after each start.
    */
   const expectSameLater = async (own: object, ...before: readonly object[]): Promise<void> => {
     const settings = { ...job, steps: 7, evaluation: { everySteps: 3 }, checkpoint: { everySteps: 2 }, ...own };

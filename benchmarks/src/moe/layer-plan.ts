@@ -82,8 +82,8 @@ const files: NonNullable<Run["files"]> = { "model.ts": textOf("model.ts"), "data
 const skewedLoads: readonly number[] = Array.from({ length: sizes.numExperts }, (_, expert) => 1 / (1 + expert));
 
 /**
- * Returns the slot of each expert in a balanced placement: all ranks have the same number of experts and about equal
- * loads.
+ * Returns the slot index of each expert in a balanced placement: all ranks have the same number of experts and about
+ * equal loads.
  */
 const balancedPlaces = (numRanks: number): readonly number[] =>
   slotOfExpert(placeHeaviestFirst(skewedLoads, { numRanks }));

@@ -33,8 +33,8 @@ export interface KfacCluster {
   readonly allReduceStartSeconds: number;
   readonly broadcastStartSeconds: number;
   /**
-   * Seconds per byte of the slowest link of a ring, in one direction. A broadcast uses the link once, an all-reduce
-   * over P ranks 2 (P − 1) / P times.
+   * Seconds per byte of the slowest link of a ring, in one direction. A broadcast uses the link once; an all-reduce
+   * over P ranks uses the link 2 (P − 1) / P times.
    */
   readonly linkSecondsPerByte: number;
   /** Seconds to pack the triangle of one symmetric factor into a message, and to unpack it. */

@@ -1,9 +1,9 @@
 import { type Summary, summarize } from "@skein/measuring";
 
 /**
- * Computes the mean step time of a run whose steps repeat in cycles: takes the median over the steps at each position
- * of the cycle, and averages the medians and their deviations over the cycle. A plain median would hide work that is
- * done in only one of ten steps.
+ * Computes the mean step time of a run whose steps repeat in cycles: takes the median over the steps with the same
+ * index within the cycle, and averages the medians and their deviations over the cycle. A plain median would hide work
+ * that is done in only one of ten steps.
  *
  * @param seconds Seconds of consecutive steps.
  * @param cycle Number of steps after which the work of steps repeats.

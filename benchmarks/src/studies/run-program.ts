@@ -23,7 +23,7 @@ export interface Ended {
  * Runs a program in a folder.
  *
  * @param minutes Time limit, after which the program receives a signal to stop.
- * @throws Interrupted after SIGINT or SIGTERM, once the program has exited too.
+ * @throws Interrupted after SIGINT or SIGTERM, after the program has exited as well.
  */
 export const runProgram = async (
   [program, ...args]: readonly string[],

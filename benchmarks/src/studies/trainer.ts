@@ -135,7 +135,7 @@ export const inFolder = async <Result>(
  *
  * @param command Command that starts the trainer; tests pass another command.
  * @returns the outcome, including failures.
- * @throws Interrupted after SIGINT or SIGTERM, once the trainer has exited too.
+ * @throws Interrupted after SIGINT or SIGTERM, after the trainer has exited as well.
  */
 export const train = (run: Run, command: readonly string[] = skeinTrain): Promise<Outcome> =>
   inFolder(run, async (folder) => {

@@ -33,7 +33,7 @@ const firstWait = 1000;
 
 /** Keeps runs up to date: searches for runs, and checks runs that may have changed. */
 export class LookLoop {
-  /** Resolves when all runs have been checked once, or after one second. */
+  /** Resolves when all runs have been checked for the first time, or after one second. */
   readonly first: Promise<void>;
   private readonly input: LookLoopInput;
   /** Ids of the runs to check, in order. */

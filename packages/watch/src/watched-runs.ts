@@ -90,7 +90,7 @@ export class WatchedRuns {
    * Finds new runs, and removes deleted runs.
    *
    * @param changed Called with the ids of runs that are new or may have changed, as soon as they are found, and with
-   * the duration of this part of the search, in milliseconds.
+   * the milliseconds that this slice of the search took.
    * @returns the ids of deleted runs.
    */
   find(changed: (ids: readonly string[], milliseconds: number) => void = () => undefined): Promise<string[]> {

@@ -28,7 +28,7 @@ import {
 import { halvedGroupings } from "./halved-groupings.ts";
 import { type Scored, scoreStep } from "./score.ts";
 
-/** Size of a search: the number of tried configurations of each kind. */
+/** Size of a search: numbers of compressions and of DeAR plans that were considered. */
 export interface SearchSpace {
   /** Number of compressions that the job supports, including dense (no compression). */
   readonly compressions: number;

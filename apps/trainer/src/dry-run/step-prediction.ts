@@ -49,8 +49,8 @@ const unknownLinks = (job: Job, links: LinkFile | undefined): string | undefined
 };
 
 /**
- * Returns the positions of a group's ranks within the group, as one list per host. Hosts without ranks of the group are
- * omitted.
+ * Returns the indices of a group's ranks within the group, as one list of indices per host. Hosts without ranks of the
+ * group are omitted.
  */
 const indicesByHost = (group: readonly number[], hosts: readonly (readonly number[])[]): number[][] =>
   hosts

@@ -25,8 +25,8 @@ export const mlflowKey = (name: string): string => {
 export const mlflowText = (value: string): string => cutTo(value, maxValueLength).toWellFormed().replaceAll("\0", " ");
 
 /**
- * Makes the keys of entries unique by appending numbers to repeated keys, because servers reject a request with
- * duplicate keys.
+ * Makes the keys of parameters or tags unique by appending numbers to repeated keys, because servers reject a request
+ * with duplicate keys.
  */
 export const uniqueKeys = <Entry extends { readonly key: string }>(entries: readonly Entry[]): Entry[] => {
   const used = new Set<string>();

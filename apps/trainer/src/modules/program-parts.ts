@@ -51,8 +51,8 @@ interface Facts {
 }
 
 /**
- * Recordings of a program's schedule, optimizer, compression and metrics: graphs of their functions, by part and
- * function name. Recordings are plain data, which can be sent to the threads of ranks.
+ * Recordings of a program's schedule, optimizer, compression and metrics: graphs of their functions, by names such as
+ * `optimizer: update`. Recordings are plain data, which can be sent to the threads of ranks.
  */
 export interface PartRecordings {
   readonly functions: Readonly<Record<FunctionName, Recording>>;

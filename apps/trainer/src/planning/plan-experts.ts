@@ -19,8 +19,8 @@ import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } 
 const maxTimed = 4;
 /**
  * Maximum ratio of a choice's predicted time to the fastest predicted time. Slower choices are not measured, because
- * predictions are accurate within this factor. Some of the slower choices, such as a slot for each token, would also
- * need much more memory.
+ * predictions are accurate within this factor. Some of the slower choices, such as one expert slot per token, would
+ * also need much more memory.
  */
 const maxSlowdown = 2;
 

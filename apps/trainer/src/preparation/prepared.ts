@@ -32,7 +32,7 @@ export interface Prepared {
    * run.
    */
   readonly stepOffset: number;
-  /** User-defined parts of the training step, from modules or a program. */
+  /** User-defined schedule, optimizer and gradient exchange of the training step, from modules or a program. */
   readonly own: OwnParts;
   /** Specs of the complete tensors in a checkpoint, by name. Shards of a tensor are merged. */
   readonly whole: ReadonlyMap<string, TensorSpec>;

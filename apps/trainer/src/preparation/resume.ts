@@ -29,7 +29,7 @@ import { type Prepared, partsInputOf } from "./prepared.ts";
 /**
  * Returns the specs of the complete tensors in a checkpoint, by name. Shards of a tensor are merged.
  *
- * @throws CheckpointError if the parts of different ranks do not match.
+ * @throws CheckpointError if the tensors of different ranks do not match.
  */
 const savedSpecs = (
   { folder, tensors }: Checkpoint,

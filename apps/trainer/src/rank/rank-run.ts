@@ -55,7 +55,7 @@ export interface RankRun {
   readonly beforeStep?: ((state: DeviceState, step: number) => Promise<DeviceState>) | undefined;
 }
 
-/** Saves this rank's part of each checkpoint. */
+/** Saves this rank's files of each checkpoint. */
 export interface Checkpoints {
   /**
    * Saves a checkpoint. Resolves when the state may change again; the copy is written during the next steps. Throws the

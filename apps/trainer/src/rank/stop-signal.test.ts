@@ -82,7 +82,7 @@ class World {
     else if (message?.type === "stop-at") signal.decide(message.step);
   }
 
-  /** Lets a rank begin a step, or end the step once all ranks have begun it. */
+  /** Lets a rank begin a step. If all ranks have begun the step, lets the rank end the step. */
   turn(number: number): void {
     const rank = this.ranks[number]!;
     const signal = this.signals[rank.process]!;

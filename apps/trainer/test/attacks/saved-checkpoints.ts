@@ -53,7 +53,7 @@ const newest = (
   return { checkpoint: newestCheckpoint(files, output, (reason) => reasons.push(reason)), reasons };
 };
 
-/** Saves two checkpoints. If the newer one is damaged, the trainer must skip it and report it once. */
+/** Saves two checkpoints. If the newer checkpoint is damaged, the trainer must skip it and report the damage once. */
 export const saveCheckpoints = (output: string): SavedCheckpoint => {
   for (const step of steps) save(output, step);
   const sound = newest(nodeFiles, output);

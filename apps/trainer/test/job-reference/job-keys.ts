@@ -107,7 +107,7 @@ const keysBelow = (
   return [self, ...kindKey(path, choices), ...merge(below, choices.flatMap(kindsOf).length)];
 };
 
-/** Merges options that are equal in several kinds. */
+/** Merges options that are equal for several values of `kind`. */
 const merge = (keys: readonly JobKey[], numKinds: number): JobKey[] => {
   const merged = new Map<string, JobKey>();
   for (const key of keys) {

@@ -4,7 +4,7 @@ import { makeFolders } from "./make-folders.ts";
 // A rank's writer thread loads this file, so it has few imports. Loading the network code that files.ts imports would
 // take longer than writing the checkpoint.
 
-/** File operations that write one rank's part of a checkpoint. Injected, so that tests can make them fail. */
+/** File operations that write one rank's files of a checkpoint. Injected, so that tests can make them fail. */
 export interface FileWrites {
   makeFolder(path: string): void;
   /** Replaces the content of a file by byte arrays, which are written in order, and waits until the data is on disk. */

@@ -72,7 +72,9 @@ export const exchangeSteps = (program: StepProgram): ReadonlyMap<number, Exchang
     }),
   );
 
-/** Checks that groups contain every bucket exactly once. @throws ArgumentError if not. */
+/**
+ * Checks that groups contain every bucket exactly once. @throws ArgumentError if a bucket is missing or occurs twice.
+ */
 export const checkGroups = (groups: readonly (readonly number[])[], buckets: Iterable<number>): void => {
   const [known, named] = [new Set(buckets), groups.flat()];
   if (named.length === known.size && new Set(named).size === named.length && named.every((bucket) => known.has(bucket)))

@@ -37,7 +37,7 @@ export class BatchThread {
   private taken = 0;
 
   /**
-   * Allocates the batch slots, and starts the thread.
+   * Allocates the ring buffer of batches, and starts the thread.
    *
    * @param numLanes Number of stream lanes (see `Lane`). Default: samples are not a stream.
    */

@@ -68,7 +68,7 @@ const isTiff = (bytes: Uint8Array): boolean =>
 const mayHoldInks = (bytes: Uint8Array): boolean =>
   isTiff(bytes) || (bytes[0] === 0xff && bytes[1] === 0xd8 && ![1, 3].includes(jpegHeader(bytes)?.components ?? 0));
 
-/** Returns sharp's reason for a damaged image in one line, without repeated parts. sharp may also give no reason. */
+/** Returns sharp's reason for a damaged image in one line, without repeated text. sharp may also give no reason. */
 const reasonOf = (error: Error): string => {
   const reasons: string[] = [];
   for (const line of error.message.split("\n").map((text) => text.trim().replace(/:$/, "")))

@@ -44,7 +44,7 @@ const addressStamp = async (address: string): Promise<FileStamp | undefined> => 
 
 /**
  * Returns a function that identifies an image's bytes by the path relative to the folder, the file's stamp, and the
- * image's part of the file.
+ * byte range of the image in the file.
  */
 const imageStamps = (
   { paths, parts }: ImageSource,

@@ -91,7 +91,7 @@ async function* rowEntries(path: string, field: string): AsyncGenerator<TextEntr
   for await (const [row, value] of parquetColumn(path, field)) yield rowEntry(path, row, value, field);
 }
 
-/** Yields the texts of a file as strings or as bytes. Appends the locations of damaged entries to `damaged`. */
+/** Yields the texts of a file as strings or as bytes. Appends the locations of damaged lines and rows to `damaged`. */
 async function* documentsOf(
   path: string,
   { field = "text", skipDamaged = false }: DocumentOptions,
@@ -149,7 +149,8 @@ type Series<Item> = Iterable<Item> | AsyncIterable<Item>;
 const partLength = 2 ** 14;
 
 /**
- * Groups consecutive documents into parts with a total length of at least `partLength`. The last part may be shorter.
+ * Divides consecutive documents into groups with a total length of at least `partLength`. The last group may be
+ * shorter.
  */
 async function* partsOf(documents: Series<string | Uint8Array>): AsyncGenerator<(string | Uint8Array)[], void> {
   let part: (string | Uint8Array)[] = [];

@@ -31,7 +31,7 @@ const laneNames = [
 ] as const satisfies readonly (keyof LanePosition)[];
 const laneNumbers = 1 + laneNames.length;
 
-/** Allocates the slots. @param numLanes Number of stream lanes read by this rank. */
+/** Allocates the ring buffer of batches. @param numLanes Number of stream lanes read by this rank. */
 export const makeSlots = (records: SampleSpecs, batchSize: number, count: number, numLanes: number): Slots => {
   const slotBytes = batchLayout(records, batchSize).totalBytes;
   return {

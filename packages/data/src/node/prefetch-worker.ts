@@ -47,7 +47,7 @@ const { slots } = input;
 const { control } = slots;
 const post = (message: PrefetchMessage): void => parentPort!.postMessage(message);
 
-/** Writes a batch into its slot. Resolves with the number of its images that came from the cache. */
+/** Writes a batch into its slot of the ring buffer. Resolves with the number of its images that came from the cache. */
 type Filling = (batch: number) => Promise<number>;
 
 /**

@@ -4,7 +4,7 @@ export interface LanePart {
   /** Range of samples, `begin` to `end` (exclusive), among the samples that the lane provides for a batch. */
   readonly begin: number;
   readonly end: number;
-  /** Index of the range's first sample in the rank's part of the batch. */
+  /** Index of the range's first sample in the rank's share of the batch. */
   readonly at: number;
 }
 

@@ -10,7 +10,7 @@ export interface TokenPiece {
   readonly offset: number;
 }
 
-/** Consecutive tokens, and the position of the first token. */
+/** Consecutive tokens, and the position of the first token in the shard. */
 interface Part {
   readonly tokens: Tokens;
   readonly position: ShardPosition;

@@ -87,7 +87,7 @@ const defaultShardsAtOnce = 8;
 
 /**
  * Returns the number of lanes of a stream: the number of shards read concurrently, reduced until it divides the batch
- * size. Each rank reads the lanes that overlap its part of a batch.
+ * size. Each rank reads the lanes that overlap the rank's share of a batch.
  *
  * @param worldSize Number of ranks. Has no effect if the stream specifies `shardsAtOnce`.
  */

@@ -9,7 +9,7 @@ interface Sizes {
 
 /** Names of bool masks that mark the visible keys. Absent masks: every query sees all keys. */
 interface Visible {
-  /** Name of the mask of valid keys per batch entry, [batch, 1, 1, keys]. Absent: all keys are valid. */
+  /** Name of the mask of valid keys for each sequence of the batch, [batch, 1, 1, keys]. Absent: all keys are valid. */
   readonly valid?: string;
   /**
    * Name of the mask of the keys that each query sees, [queries, keys] or [batch, 1, queries, keys]. Absent: each query
@@ -21,8 +21,8 @@ interface Visible {
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
 
 /**
- * Returns masks computed from two limits per batch entry, i32 [2, batch]: the number of valid keys, and the position of
- * the first query.
+ * Returns masks computed from two limits per sequence of the batch, i32 [2, batch]: the number of valid keys, and the
+ * position of the first query.
  */
 const limitedBy = ({ node, writer }: EmitInput, limits: string, { queries, keys }: Sizes): Visible => {
   const row = (index: number): string => {

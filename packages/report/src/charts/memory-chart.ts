@@ -19,14 +19,16 @@ export interface MemoryRows {
 }
 
 const heights = { area: 200, gap: 26, lifetime: 24 };
-/** Maximum number of positions in the drawn area, about the pixel width of a large window. */
+/** Maximum number of points in the drawn area, about the pixel width of a large window. */
 const maxPositions = 2000;
 
 /** Returns the index of the first node with the most live bytes; −1 if there are no nodes. */
 export const peakPosition = (liveBytes: readonly number[]): number =>
   liveBytes.reduce((best, bytes, at) => (bytes > (liveBytes[best] ?? -1) ? at : best), -1);
 
-/** Downsamples positions: each group of positions is replaced by its maximum, so that peaks remain visible. */
+/**
+ * Downsamples the live bytes: each group of consecutive nodes is replaced by its maximum, so that peaks remain visible.
+ */
 const downsampled = (values: readonly number[]): readonly number[] => {
   if (values.length <= maxPositions) return values;
   return Array.from({ length: maxPositions }, (_, i) =>

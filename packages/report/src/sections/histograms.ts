@@ -7,7 +7,7 @@ import type { Kind } from "../tokens.ts";
 /** Kind of a parameter's histogram: its values (`weights`), or the values of its gradient (`gradients`). */
 export type HistogramKind = "weights" | "gradients";
 
-/** Color of each kind of histogram, given as a kind of mark with this color. */
+/** Kind of mark whose color is used for each kind of histogram. */
 const colours: Readonly<Record<HistogramKind, Kind>> = { weights: "forward", gradients: "backward" };
 
 /** Describes a histogram in one line, without counts of 0: "mean 0.1, norm 3, 2 zeros, 1 not finite". */

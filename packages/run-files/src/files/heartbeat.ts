@@ -12,7 +12,7 @@ export interface Heartbeat {
 /**
  * Touches the lock file of this process periodically, in a separate thread.
  *
- * @param onTaken Called once if the file belongs to another holder.
+ * @param onTaken Called once if the file belongs to another process.
  * @returns a function that ends the thread. If no thread can be started, the file is not touched, and other processes
  * assume that this process has ended.
  */

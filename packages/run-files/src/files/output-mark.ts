@@ -35,9 +35,9 @@ const pauseMilliseconds = 300;
 /**
  * Requires that this process sees the output folder marked by the controller of the run, and may write to it.
  *
- * Each rank writes a part of each checkpoint, and reads this part when the run is resumed. The parts are not sent to
- * the controller, because control connections are designed for small messages. A process whose ranks would write to
- * another folder is therefore rejected before the first step, not at the first checkpoint.
+ * Each rank writes its own files of each checkpoint, and reads these files when the run is resumed. The files are not
+ * sent to the controller, because control connections are designed for small messages. A process whose ranks would
+ * write to another folder is therefore rejected before the first step, not at the first checkpoint.
  *
  * @throws ConfigError, or the system's error if the folder is not writable.
  */

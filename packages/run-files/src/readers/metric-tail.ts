@@ -82,7 +82,7 @@ export class MetricTail {
     return stamp === undefined || offset >= stamp.bytes ? 1 : offset / stamp.bytes;
   }
 
-  /** Processes bytes that `readTail` has read at position `place`. */
+  /** Processes the bytes that `readTail` has read at the read position `place`. */
   take({ stamp, isReplaced, piece }: TailReading): void {
     if (isReplaced) this.restart();
     this.splitter.take(Buffer.from(piece.buffer, piece.byteOffset, piece.length));

@@ -35,7 +35,7 @@ interface RuleInput {
   readonly stackDims: StackDims;
   /** Returns the mesh axis along which ranks have equal values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;
-  /** Second-order part of the optimizer. Undefined: the optimizer does not use curvature. */
+  /** Curvature computation of a second-order optimizer. Undefined: the optimizer does not use curvature. */
   readonly curvature: Curvature | undefined;
   /** User optimizer, if the job names one. */
   readonly own: GradientTransformation<unknown> | undefined;

@@ -24,7 +24,10 @@ export const refreshing = (mode: CurvatureMode): { readonly refresh: boolean; re
   first: mode === "begin",
 });
 
-/** Second-order part of an optimizer: update rule, curvature mode of each step, and options for statistics. */
+/**
+ * Curvature computation of a second-order optimizer: update rule, curvature mode of each step, and options for
+ * statistics.
+ */
 export interface Curvature {
   /** Transforms gradients into updates: preconditioning, momentum, learning rate. */
   readonly rule: GradientTransformation<unknown>;

@@ -21,8 +21,8 @@ export class ExpertMover {
    * Moves the experts of a layer, and the optimizer's state for these experts, to their new slots. Consumes the state,
    * which must have no pending operations. Must be called on all ranks with the same slots.
    *
-   * @param before Slot of each expert before the move.
-   * @param after Slot of each expert after the move.
+   * @param before Slot index of each expert before the move.
+   * @param after Slot index of each expert after the move.
    */
   async move(
     state: DeviceState,

@@ -13,7 +13,10 @@ import {
   isSchedulePlanned,
 } from "./expert-schedule-plan.ts";
 
-/** Names of the parts of a run's plan. The values of one part are measured and planned together. */
+/**
+ * Names of the parts of a run's plan: schedule of sharded experts, token dispatch, gradient exchange, and K-FAC. The
+ * values of one part are measured and planned together.
+ */
 export const planNames = ["expertSchedule", "experts", "exchange", "curvature", "expertExchange"] as const;
 
 export type PlanName = (typeof planNames)[number];

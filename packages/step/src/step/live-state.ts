@@ -36,7 +36,7 @@ export interface LiveStateInput {
    * gradients are applied so that the state can be evaluated or saved.
    */
   readonly updated: (step: number, update: UpdateFigures) => void;
-  /** Second-order part of the optimizer. Undefined: the optimizer does not use curvature. */
+  /** Curvature computation of a second-order optimizer. Undefined: the optimizer does not use curvature. */
   readonly curvature: Curvature | undefined;
   /** Names of the metrics that the model computes in a step. */
   readonly figureNames: readonly string[];

@@ -98,7 +98,7 @@ export interface Parts extends Freezing {
   readonly accumulate: number;
   /** Decay of the moving average of parameters: weight of the previous average. Undefined: no moving average. */
   readonly averageDecay: number | undefined;
-  /** Second-order part of the optimizer. Undefined: the optimizer does not use curvature. */
+  /** Curvature computation of a second-order optimizer. Undefined: the optimizer does not use curvature. */
   readonly curvature: Curvature | undefined;
   readonly ranks: number;
   /** Number of ranks along each mesh axis. */

@@ -10,6 +10,8 @@ export const finiteNames = (params: unknown): string[] => [
   ...leafPaths(params).map((path) => `the gradient of ${path}`),
 ];
 
-/** Computes one training step of a kind: loss and gradients of this rank, gradient exchange, and update. Traced. */
+/**
+ * Computes one training step of the given kind: loss and gradients of this rank, gradient exchange, and update. Traced.
+ */
 export const trainStep = (parts: Parts, kind: StepKind): TrainStep =>
   parts.overlap === "dear" ? deferredStep(parts, kind) : wholeStep(parts, kind);
