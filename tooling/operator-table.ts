@@ -28,7 +28,7 @@ const graphOf = (row: ConformanceCase): Graph =>
 
 /**
  * Returns the supported dtypes per operator and backend, according to the conformance cases that compile. The dtype is
- * that of the first operand, or of the result if there is no operand.
+ * the dtype of the first operand, or of the result if there is no operand.
  */
 export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: string]: readonly DType[] }> => {
   const found = new Map<string, { [backend: string]: Set<DType> }>();

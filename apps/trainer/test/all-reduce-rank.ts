@@ -10,7 +10,10 @@ export const operandOf = (rank: number): NdArray =>
     [7, 143],
   );
 
-/** Program of each rank: two concurrent collectives, and a third collective that depends on the first collective. */
+/**
+ * Traced program of each rank. Starts two concurrent collectives, and a third collective that depends on the first
+ * collective.
+ */
 export const worldProgram = (x: Tensor): Tensor[] => {
   const sum = allReduce(multiply(x, 2), "data");
   const all = allGather(add(x, 1), "data");

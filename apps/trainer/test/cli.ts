@@ -188,8 +188,8 @@ export const until = async (running: Running, condition: () => boolean): Promise
 };
 
 /**
- * Error for a run that had ended before the test disturbed it, because a busy machine delayed the test. The test is
- * then repeated (vitest.config.ts).
+ * Returns the error for a run that had ended before the test disturbed it, because a busy machine delayed the test. The
+ * test is then repeated (vitest.config.ts).
  */
 const tooLate = ({ stderr }: Ended): Error =>
   new Error(`too late: the run had ended well before it was disturbed: ${stderr}`);

@@ -18,7 +18,7 @@ export interface RankFault {
   readonly rank: number;
   /** Number of the step before which the fault is injected. */
   readonly step: number;
-  /** Path of a file that does not exist yet. It is written when the fault has been injected. */
+  /** Path of a file that does not exist yet. The file is written when the fault has been injected. */
   readonly mark: string;
 }
 

@@ -8,7 +8,7 @@ const { folder: root, remove } = jobFolder();
 const folder = join(root, "f".repeat(200), "g".repeat(200));
 const numFiles = 350;
 
-/** A job of a few KB whose file names become long as absolute paths. */
+/** Creates a job of a few KB whose file names become long as absolute paths. */
 beforeAll(() => {
   mkdirSync(join(folder, "t"), { recursive: true });
   const files = Array.from({ length: numFiles }, (_, file) => `t/${file}.txt`);

@@ -36,7 +36,7 @@ const wave = (count: number, width: number, from: number): NdArray =>
     [count, width],
   );
 
-/** The points of points.ts with other names: deeper in a tree, and with the class as u8. */
+/** Returns the points of points.ts with other names: deeper in a tree, and with the class as u8. */
 const renamed = (count: number, from: number): DataSet["train"] =>
   arrayRecords({
     place: [wave(count, 2, from)],

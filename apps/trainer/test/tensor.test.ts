@@ -36,8 +36,8 @@ const savedBy = (output: string, step = steps): ReturnType<typeof checkpointFile
 const expectClose = (output: string, other: string): void =>
   expectCloseLosses(join(folder, output), join(folder, other), 1e-3);
 /**
- * Expects gradient norms close to those of another run. Parameters alone would hide a difference if the optimizer
- * divides by the norm.
+ * Expects gradient norms close to the gradient norms of another run. Parameters alone would hide a difference if the
+ * optimizer divides by the norm.
  */
 const expectCloseNorms = (output: string, other: string): void => {
   const [norms, expected] = [output, other].map((name) =>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mpirun } from "./contestants.ts";
 
-/** Values that follow each flag, and parameters that follow `--mca`, by name. */
+/** Returns the values that follow each flag, and the parameters that follow `--mca`, by name. */
 const settings = (words: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     words.flatMap((word, i) => {

@@ -57,7 +57,7 @@ const buildAddon = async (folder: string): Promise<{ readonly addon: string } | 
   }
 };
 
-/** Creates certificates the same way as for a job. */
+/** Creates certificates in the same way as for a job. */
 const makeCertificates = async (folder: string, ranks: number): Promise<string> => {
   const certificates = join(folder, `certificates-${ranks}`);
   const program = pathOf("../../../apps/trainer/src/main.ts");
@@ -141,7 +141,7 @@ export const findContestants = async (ranks: number, folder: string): Promise<Co
   ];
 };
 
-/** Versions of the peers, for the page. */
+/** Returns the versions of the peers, for the page. */
 export const peerVersions = (): Record<string, string> => {
   const firstNumber = (command: string, args: readonly string[]): string | undefined =>
     /\d+\.\d+\.\d+/.exec(spawnSync(command, args, { encoding: "utf8" }).stdout ?? "")?.[0];

@@ -8,7 +8,8 @@ const pageBytes = 65_536;
 const inPages = (bytes: number): number => Math.ceil(bytes / pageBytes);
 
 /**
- * Sizes in bytes of one rank's memory region: its vector, and the whole region including the times after the vector.
+ * Returns the sizes in bytes of one rank's memory region: its vector, and the whole region including the times after
+ * the vector.
  */
 const partOf = (sizes: readonly Size[]): { readonly vector: number; readonly whole: number } => {
   const vector = Math.max(...sizes.map(({ bytes }) => bytes));

@@ -8,7 +8,10 @@ import { expect, test } from "vitest";
 const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 const reductions: readonly Reduction[] = ["sum", "max", "min"];
 
-/** Bytes whose 16-bit and 32-bit patterns are ordinary numbers of either sign, so that sums depend on their order. */
+/**
+ * Returns bytes whose 16-bit and 32-bit patterns are ordinary numbers of either sign, so that sums depend on their
+ * order.
+ */
 const pattern = (rank: number, bytes: number, dtype: DType): Uint8Array => {
   const result = new Uint8Array(bytes);
   const view = new DataView(result.buffer);

@@ -21,7 +21,7 @@ export interface Choice {
 
 /**
  * Chooses the learning rate with the best result on validation samples. If several rates have equal results, the lowest
- * of them is chosen; if every rate diverged, the lowest rate is chosen.
+ * of these rates is chosen; if every rate diverged, the lowest rate is chosen.
  *
  * @param resultOf Returns the result of a search run.
  * @returns undefined while a search run is missing, because all settings must have the same number of search runs.

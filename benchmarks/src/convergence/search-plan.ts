@@ -16,7 +16,7 @@ export interface SearchRun extends Run {
 /**
  * Learning-rate factors tried for every setting of every model, including dense settings, around a middle that depends
  * only on model and optimizer. Factors of 3 instead of 2, so that three search runs cover methods whose best rate is
- * far from that of dense training.
+ * far from the best rate of dense training.
  */
 export const factors: readonly number[] = [1 / 3, 1, 3];
 /** Factors with --quick, which shows only whether the runs complete. */

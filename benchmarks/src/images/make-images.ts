@@ -7,8 +7,8 @@ const side = 256;
 const classes = 10;
 
 /**
- * Returns RGB pixels of an image: waves whose number depends on the class, plus noise. The JPEG's file size is that of
- * a photograph.
+ * Returns RGB pixels of an image: waves whose number depends on the class, plus noise. The file size of the JPEG is
+ * similar to the file size of a photograph.
  */
 const pixelsOf = (index: number): Uint8Array => {
   const pixels = new Uint8Array(side * side * 3);

@@ -125,7 +125,7 @@ export const jobOf = (
 /** Returns the settings of the first search runs. */
 export const firstSettings = ({ rates }: Contestant): Setting[] => rates.map((rate) => ({ ...middle, ...rate }));
 
-/** Returns the settings of the second search runs. Each differs from the best first setting in one change. */
+/** Returns the settings of the second search runs. Each setting differs from the best first setting in one change. */
 export const changedSettings = ({ changes }: Contestant, best: Setting): Setting[] =>
   changes.map((change) => ({ ...best, ...change }));
 

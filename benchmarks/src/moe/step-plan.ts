@@ -90,8 +90,8 @@ const runOf = (variant: Variant, { quick, seed }: { readonly quick: boolean; rea
 const levelsOf = (ranks: number): JobFile => (ranks > numHosts ? { expertLevels: [numHosts, ranks / numHosts] } : {});
 
 /**
- * Variants that compare methods to exchange tokens. Capacity is unlimited, so no token is dropped and all methods
- * compute the same result.
+ * Returns the variants that compare methods to exchange tokens. Capacity is unlimited, so no token is dropped and all
+ * methods compute the same result.
  */
 const waysOn = (network: HostNetwork, ranks: number): Variant[] => {
   const own = { network, ranks, group: "ways", parts: ranks } as const;
@@ -113,8 +113,8 @@ const waysOn = (network: HostNetwork, ranks: number): Variant[] => {
 };
 
 /**
- * Variants that compare schedules for sharded experts. Experts have a fixed number of slots, which all schedules
- * support.
+ * Returns the variants that compare schedules for sharded experts. Experts have a fixed number of slots, which all
+ * schedules support.
  */
 const shardsOn = (network: HostNetwork, ranks: number): Variant[] =>
   ["none", "baseline", "split-before-gate", "split-after-gate", automatic].map((shards) => ({

@@ -41,9 +41,9 @@ const tokens = 128;
 const layerNorm = (path: string, width: number): Layer => ({ path, elements: [width, width], multiplyAdds: 0 });
 
 /**
- * Layers of BERT with both heads of its pre-training, in the order of the forward pass. The word scores share the
- * weight of the embedding, whose gradient is complete only when the backward pass ends. The multiply-adds of the word
- * scores are therefore counted in the head, and their weight in the embedding.
+ * Returns the layers of BERT with both heads of its pre-training, in the order of the forward pass. The word scores
+ * share the weight of the embedding, whose gradient is complete only when the backward pass ends. The multiply-adds of
+ * the word scores are therefore counted in the head, and their weight in the embedding.
  *
  * Source: Devlin et al. 2018, arXiv 1810.04805.
  */

@@ -1,9 +1,10 @@
 import type { Cluster } from "./cluster.ts";
 
 /**
- * Cluster parameters from `calibrateCluster(cells)`, rounded. A slow test and every page repeat the calibration. Each
- * node has 4 GPUs with PCIe and no NVLink, and its slowest link reaches 4.8 GB/s. 10 Gbit/s Ethernet reaches 1.14 of
- * 1.25 GB/s. 100 Gbit/s Ethernet by TCP reaches 2.4 of 12.5 GB/s with two nodes, and 4 % less per doubling of nodes.
+ * Cluster parameters from `calibrateCluster(cells)`, rounded. A slow test, and the command of every page, repeat the
+ * calibration. Each node has 4 GPUs with PCIe and no NVLink, and its slowest link reaches 4.8 GB/s. 10 Gbit/s Ethernet
+ * reaches 1.14 of 1.25 GB/s. 100 Gbit/s Ethernet by TCP reaches 2.4 of 12.5 GB/s with two nodes, and 4 % less per
+ * doubling of nodes.
  */
 export const calibratedCluster: Cluster = {
   nodeSecondsPerByte: 2.081e-10,

@@ -56,7 +56,10 @@ export interface Place {
   readonly computing: number;
 }
 
-/** Seconds per byte of a PCIe link that is slower while GPUs compute, from the time-weighted mean of both rates. */
+/**
+ * Returns the seconds per byte of a PCIe link that is slower while GPUs compute, from the time-weighted mean of both
+ * rates.
+ */
 const withinNode = ({ nodeSecondsPerByte, slowdownWhileComputing }: Cluster, computing: number): number =>
   nodeSecondsPerByte / (computing / slowdownWhileComputing + 1 - computing);
 

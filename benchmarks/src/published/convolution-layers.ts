@@ -32,8 +32,8 @@ const head = (inputs: number): ConvolutionLayer => ({
 });
 
 /**
- * Layers of a ResNet for images of 224 × 224, in the order of the forward pass, with `blocksOfStages` blocks per stage.
- * Source: He et al. 2015, arXiv 1512.03385, table 1.
+ * Returns the layers of a ResNet for images of 224 × 224, in the order of the forward pass, with `blocksOfStages`
+ * blocks per stage. Source: He et al. 2015, arXiv 1512.03385, table 1.
  */
 const resNet = (blocksOfStages: readonly number[]): readonly ConvolutionLayer[] => [
   convolution("stem", 7, 3, 64, 112),
@@ -58,8 +58,8 @@ const resNet = (blocksOfStages: readonly number[]): readonly ConvolutionLayer[] 
 ];
 
 /**
- * Layers of a DenseNet with bottlenecks for images of 224 × 224, growth 32. Source: Huang et al. 2016, arXiv
- * 1608.06993, table 1.
+ * Returns the layers of a DenseNet with bottlenecks for images of 224 × 224, growth 32. Source: Huang et al. 2016,
+ * arXiv 1608.06993, table 1.
  */
 const denseNet = (layersOfBlocks: readonly number[]): readonly ConvolutionLayer[] => {
   const growth = 32;

@@ -19,8 +19,9 @@ const solvePair = (
 };
 
 /**
- * Features of the linear estimate: numbers of layers and multiply-adds for the passes, numbers of tensors and bytes for
- * the exchange. Each convolution has a weight and a norm with two vectors; the last layer has a weight and a bias.
+ * Returns the features of the linear estimate: numbers of layers and multiply-adds for the passes, numbers of tensors
+ * and bytes for the exchange. Each convolution has a weight and a norm with two vectors; the last layer has a weight
+ * and a bias.
  */
 const plainFeatures = (network: NetworkName, batchPerGpu: number) => {
   const layers = convolutionLayers[network];

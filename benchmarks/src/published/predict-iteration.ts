@@ -25,9 +25,9 @@ export const singleSeconds = (model: ModelName): number => singleGpu[model].batc
 
 /**
  * Returns the network that a run with parameter servers is assumed to use. For ResNet-50 and BERT-Large, the published
- * BSP-PS and WFBP-PS rates over 100 Gbit/s Ethernet are equal to those over 10 Gbit/s, to 2 % in all eight pairs.
- * BERT-Base and ByteScheduler are twice as fast over the faster network. These BSP-PS and WFBP-PS rates are therefore
- * treated as measured over 10 Gbit/s.
+ * BSP-PS and WFBP-PS rates over 100 Gbit/s Ethernet differ by at most 2 % from the rates over 10 Gbit/s, in all eight
+ * pairs. BERT-Base and ByteScheduler are twice as fast over the faster network. These BSP-PS and WFBP-PS rates are
+ * therefore treated as measured over 10 Gbit/s.
  */
 const serverNetworkOf = ({ model, method, network }: Run): Network =>
   network === "100GbE" && model !== "BERT-Base" && method !== "ByteScheduler-PS" ? "10GbE" : network;

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { formatPlot, type Plot } from "./plot.ts";
 
-/** Microseconds over a link of 10 µs and 2 GB/s, without noise; the peer takes 100 times as long. */
+/**
+ * Returns the microseconds of a message over a link of 10 µs and 2 GB/s, without noise. The peer takes 100 times as
+ * long.
+ */
 const line = (bytes: number): number => 10 + bytes / 2000;
 const sizes = [2 ** 12, 2 ** 16, 2 ** 20, 2 ** 24];
 const plot: Plot = {

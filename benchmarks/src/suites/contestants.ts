@@ -68,8 +68,8 @@ export const onBlas: Field = {
 const speedUp = 1.7;
 
 /**
- * Implementations that compute on two threads: Skein on two threads, Skein on one thread, and PyTorch on two threads.
- * `skein-blas` uses the BLAS that was built on this machine.
+ * Returns the implementations that compute on two threads: Skein on two threads, Skein on one thread, and PyTorch on
+ * two threads. `skein-blas` uses the BLAS that was built on this machine.
  */
 export const onTwoThreads = (ours: "skein" | "skein-blas"): Field => ({
   ours: `${ours}-on-2`,

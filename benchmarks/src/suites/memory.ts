@@ -9,7 +9,7 @@ import { makeRow, type Row } from "../report/row.ts";
 const steps = 10_000;
 
 /**
- * Benchmark of memory growth: trains the MLP for 10,000 steps in a separate process. The row's `ours` is the median
+ * Benchmarks memory growth: trains the MLP for 10,000 steps in a separate process. The row's `ours` is the median
  * memory over the last thousand steps, and `peerValue` is the median over the first thousand. Constant memory gives a
  * ratio of at least 0.98.
  */

@@ -17,7 +17,7 @@ export const phase = (
   startupSeconds,
   transferSeconds,
 });
-/** Short functions to create tasks. */
+/** Functions that create tasks. */
 export const compute = (name: string, seconds: number): SimulatedTask => ({ kind: "compute", name, seconds });
 export const allReduce = (
   name: string,

@@ -35,7 +35,7 @@ test.each(cases)("noise resized from $box to $size by $filter equals Pillow's re
   expect(Buffer.from(resampler.resample(noise(23, 31), size, part, filter)).toString("base64")).toBe(pixels);
 });
 
-/** Reference implementation without intermediate rounding, one pixel at a time. */
+/** Reference implementation of resampling without intermediate rounding, one pixel at a time. */
 const slowly = ({ bytes, rows, columns }: Pixels, [high, wide]: readonly [number, number]): number[] => {
   const along = (size: number, target: number, at: number, of: (from: number) => number): number => {
     const support = Math.max(1, size / target);

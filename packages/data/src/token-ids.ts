@@ -1,6 +1,9 @@
 import { excerpt } from "@skein/tensor-core/backend";
 
-/** Maximum number of unused ids. Some files reserve hundreds of ids between words and special tokens. */
+/**
+ * Returns the maximum number of unused ids for a number of tokens. Some files reserve hundreds of ids between words and
+ * special tokens.
+ */
 const maxGaps = (count: number): number => 64 + Math.floor(count / 32);
 
 type Json = Readonly<Record<string, unknown>>;

@@ -49,7 +49,7 @@ export const fsmoeTestbeds: Readonly<Record<"A" | "B", Testbed>> = {
 
 /**
  * MoE layers of the FSMoE paper, derived from two published models: 4 sequences of 1024 tokens, 2 experts per token,
- * capacity factor 1.2. Hidden sizes and the number of matrix products per expert are those of the published models.
+ * capacity factor 1.2. Hidden sizes and the number of matrix products per expert are taken from the published models.
  *
  * Source: FSMoE, ASPLOS 2025; shapes of GPT-2 XL and Mistral 7B.
  */

@@ -6,7 +6,7 @@ import type { Span, Track } from "@skein/tensor-core";
 /** A run name with HTML, as another tool could have written it. */
 export const hostileName = `<script>window.stolen=1</script><img src=x onerror="window.stolen=2">`;
 
-/** Returns step lines similar to those of an MNIST run. */
+/** Returns step lines similar to the step lines of an MNIST run. */
 export const sampleLines = (from: number, to: number, seed = 1): string => {
   let text = "";
   for (let step = from + 1; step <= to; step++) {

@@ -62,8 +62,8 @@ const ofDecoded = (job: DecodedJob): ExportedImages => {
 };
 
 /**
- * Converts the mean and standard deviation of byte values (0 to 255) to those of values scaled by 1/255, which image
- * processors use.
+ * Converts the mean and standard deviation of byte values (0 to 255) to the mean and standard deviation of values
+ * scaled by 1/255, which image processors use.
  */
 const unscaled = ({ mean, std }: NormaliseJob): NormaliseJob => ({
   mean: mean.map((each) => each / 255),

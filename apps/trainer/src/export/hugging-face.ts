@@ -54,8 +54,8 @@ const labelConfig = (data: TrainingData): object => {
 
 /**
  * Writes the fine-tuned model of a run as a Hugging Face checkpoint: `config.json`, safetensors,
- * `preprocessor_config.json` with the image preprocessing, and tokenizer files. The tokenizer files are those used in
- * training, or those of the original folder if the run used no tokenizer.
+ * `preprocessor_config.json` with the image preprocessing, and tokenizer files. The tokenizer files are the files used
+ * in training, or the files of the original folder if the run used no tokenizer.
  *
  * @returns the names of the written files, and remarks for the user.
  * @throws ConfigError if the run's model is not pretrained; PretrainedError if `output` already contains a checkpoint.

@@ -34,7 +34,7 @@ const maxNameLength = 250;
 export class MlflowFault extends Error {
   override name = "MlflowFault";
 
-  /** Whether the server would reject the same request again. */
+  /** Whether the server would reject the same request again, so that a retry is useless. */
   readonly isLasting: boolean;
 
   constructor(message: string, isLasting: boolean, options?: ErrorOptions) {

@@ -53,7 +53,8 @@ export interface HistogramRecorder {
 interface Source {
   readonly array: DeviceArray;
   /**
-   * Whether this rank counts the values of the tensor. If several ranks have the same values, only one of them counts.
+   * Whether this rank counts the values of the tensor. If several ranks have the same values, only one of these ranks
+   * counts.
    */
   readonly isMine: boolean;
   /** Whether the tensor is sharded over ranks. */

@@ -126,10 +126,10 @@ export const sliceGatherer = (backend: Backend, communicators: Communicators): S
 };
 
 /**
- * Copies the tensors that this rank saves in a checkpoint from the device. The state must have no pending gradients.
- * Rank 0 saves the shared tensors. If several ranks have the same shard, the first of them saves it. Each rank saves
- * its own residuals. Slices of an array are gathered, one tensor at a time, and the first rank of the group saves the
- * complete tensor. Must be called on all ranks.
+ * Copies from the device the tensors that this rank saves in a checkpoint. The state must have no pending gradients.
+ * Rank 0 saves the shared tensors. If several ranks have the same shard, the first of these ranks saves the shard. Each
+ * rank saves its own residuals. Slices of an array are gathered, one tensor at a time, and the first rank of the group
+ * saves the complete tensor. Must be called on all ranks.
  */
 export const copyParts = async (
   state: DeviceState,

@@ -158,7 +158,7 @@ export class SamplesFile {
     }
   }
 
-  /** Names of the true and the predicted class. Empty if the data has no class names. */
+  /** Returns the names of the true and the predicted class. Empty if the data has no class names. */
   private namesIn({ label, predicted }: { readonly label: number; readonly predicted: number }): {
     readonly labelName?: string;
     readonly predictedName?: string;

@@ -53,8 +53,8 @@ describe("random points", () => {
 describe("a Bayesian search", () => {
   const ranges = searchSpace([], ["rate=log:1e-4..1", "decay=0..0.5"]) as readonly Range[];
   /**
-   * Simulated loss with its minimum at a learning rate of 0.01 and a decay of 0.1. Undefined, as for a failed run, at
-   * learning rates above 0.3.
+   * Returns a simulated loss with its minimum at a learning rate of 0.01 and a decay of 0.1. Undefined, as for a failed
+   * run, at learning rates above 0.3.
    */
   const loss = ([rate, decay]: readonly unknown[]): number | undefined =>
     (rate as number) > 0.3

@@ -30,7 +30,7 @@ export interface SoundRun {
   remove(): void;
 }
 
-/** Makes the reference run for any number of attacks. It runs when it is first needed. */
+/** Makes the reference run for any number of attacks. The run is started when it is first needed. */
 export const soundRun = (): SoundRun => {
   const { folder, remove } = jobFolder();
   const bitsOf = (output: string): string => JSON.stringify([stepLosses(output), checkpointBytes(output, totalSteps)]);

@@ -12,7 +12,7 @@ export interface MergeOptions {
   readonly mergeClassOf?: MergeClass | undefined;
 }
 
-/** Default merge-class function: puts all gradients into one class. */
+/** Default merge-class function. Puts all gradients into one class. */
 export const oneMergeClass: MergeClass = () => "";
 
 /**

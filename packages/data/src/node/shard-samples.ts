@@ -10,7 +10,7 @@ export interface ShardFiles {
   readonly files: ReadonlyMap<string, TarEntry>;
   /** Byte offset of the first file's first header. */
   readonly header: number;
-  /** Whether files with the same key also occur earlier in the shard, separated by files with another key. */
+  /** Whether files with the same key also occur earlier in the shard, with files of another key in between. */
   readonly isSplit: boolean;
 }
 

@@ -20,7 +20,7 @@ export interface EmitInput {
  */
 export type Emitter = (input: EmitInput) => string | readonly (string | undefined)[];
 
-/** Emitter of an operator whose results equal its operands. Emits no node. */
+/** Emits no node, because the results of the operator equal its operands. Returns the names of the operands. */
 export const same: Emitter = ({ inputs }) => inputs;
 
 /** Default reason why an operator is not exported, with a suggested fix. */

@@ -10,7 +10,7 @@ interface Numbered {
 const step = (at: number): Numbered => ({ type: "step", at });
 const streamOf = (): EventStream<Numbered> => new EventStream((lost) => ({ type: `missed ${lost}`, at: -1 }));
 
-/** Work that ends when it is stopped. */
+/** Returns work that ends when it is stopped. */
 const work = () => {
   const { promise: over, resolve, reject } = Promise.withResolvers<void>();
   return { over, end: resolve, fail: reject };

@@ -7,7 +7,10 @@ import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
 /** A tensor whose bits differ between ranks. */
 export interface Drift {
   readonly tensor: string;
-  /** Largest group of ranks with equal bits. If several groups have the same size, the group with the lowest rank. */
+  /**
+   * Largest group of ranks with equal bits. If several groups have the same size: the group that contains the lowest
+   * rank.
+   */
   readonly majority: readonly number[];
   /** Ranks outside of the majority, whose bits differ. */
   readonly differing: readonly number[];

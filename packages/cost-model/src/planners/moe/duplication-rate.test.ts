@@ -17,7 +17,7 @@ describe("of 256 experts", () => {
   );
 });
 
-/** All sets of K of the experts `first` to `numExperts` − 1. */
+/** Returns all sets of K of the experts `first` to `numExperts` − 1. */
 const setsOf = (k: number, numExperts: number, first = 0): readonly (readonly number[])[] =>
   k === 0
     ? [[]]
