@@ -18,7 +18,7 @@ export const expectCloseLosses = (output: string, reference: string, tolerance: 
     expect(Math.abs(loss - expected[i]!), `step ${i + 1}`).toBeLessThan(tolerance);
 };
 
-/** Expects processes to have succeeded. Shows the output of a process that has not. */
+/** Expects processes to have succeeded. Shows the output of a process that has not succeeded. */
 export const expectDone = (processes: readonly Ended[]): void =>
   expect(processes.map(({ code, stderr }) => [code, code === 0 ? "" : stderr])).toEqual(processes.map(() => [0, ""]));
 

@@ -16,7 +16,7 @@ beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-skipped-"))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const batch = 16;
-/** @param size Largest value. */
+/** @param size Upper bound of the absolute values of the inputs. */
 const samplesOf = (size: number): ReturnType<typeof arrayRecords> =>
   arrayRecords({
     inputs: NdArray.from(

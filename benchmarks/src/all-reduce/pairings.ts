@@ -8,7 +8,7 @@ export interface Pairing {
    * Returns the required minimum of the row's ratio for vectors of `bytes` bytes. Absent or undefined: no requirement.
    */
   readonly target?: (bytes: number) => number | undefined;
-  /** How the two implementations differ in kind, as text for the row. Absent: they do not. */
+  /** How the two implementations differ in kind, as text for the row. Absent: both are of the same kind. */
   readonly unlike?: string;
 }
 

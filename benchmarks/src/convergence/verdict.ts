@@ -4,7 +4,7 @@ import type { Margin } from "./settings.ts";
 /** Quality of a trained model on held-out samples: percentage of correct answers, or bits per byte. */
 export interface Quality {
   readonly unit: "%" | "bits";
-  /** Mean of the quality over the seeds. `least` and `greatest` are its extremes. */
+  /** Mean of the quality over the seeds. `least` is the minimum and `greatest` the maximum. */
   readonly mean: number;
   readonly least: number;
   readonly greatest: number;
@@ -32,8 +32,8 @@ const isBetter = (one: Quality, other: Quality): boolean =>
   one.unit === "%" ? one.mean > other.mean : one.mean < other.mean;
 
 /**
- * Returns the search run with the best quality; if several are equal, the first of them. Runs without a quality rank
- * last.
+ * Returns the search run with the best quality; if several runs are equally good, returns the first of these runs. Runs
+ * without a quality rank last.
  */
 export const bestOf = <Try extends { readonly quality: Quality | undefined }>(tries: readonly Try[]): Try =>
   tries.reduce((so, next) =>

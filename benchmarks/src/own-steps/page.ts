@@ -7,7 +7,10 @@ import type { Draw } from "../studies/study.ts";
 import { calibrationNetwork } from "./calibration.ts";
 import { fastestMeasured, cellNameOf, cellsOf, choiceOf, errorOf, type OwnStep, type PlannedStep } from "./own-step.ts";
 
-/** Required maximum relative errors: median, worst, and the extra time of a chosen method. */
+/**
+ * Required maxima: median and worst relative error of the predicted step times, and `regret`, the relative extra time
+ * of the chosen method compared with the best method.
+ */
 const asked = { median: 0.1, worst: 0.25, regret: 0.1 } as const;
 
 const sizeOf = (steps: readonly OwnStep[]): number[] =>

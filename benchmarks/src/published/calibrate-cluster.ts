@@ -9,7 +9,7 @@ export interface FreeParameter {
   readonly unit: string;
   /**
    * How the fit treats the parameter. `positive`: the value is above 0, and the fit uses its logarithm. `if-shown`: the
-   * fit uses the value itself, and sets a value less than √2 standard errors above 0 to 0.
+   * fit uses the value itself; a value below √2 times its standard error is replaced by 0.
    */
   readonly range: "positive" | "if-shown";
   /**
@@ -190,8 +190,8 @@ export const predictCells = (cluster: Cluster, cells: readonly Cell[]): readonly
 };
 
 /**
- * A fitted parameter with its relative standard error. Undefined error: the cells do not determine the parameter, which
- * keeps its start value.
+ * A fitted parameter with its relative standard error. The error is undefined if the cells do not determine the
+ * parameter; the parameter then keeps its start value.
  */
 export interface FoundParameter {
   readonly parameter: FreeParameter;

@@ -106,7 +106,8 @@ export interface Climb {
   readonly method: Method;
   readonly rungs: readonly Rung[];
   /**
-   * Shortest run length for which the mean over the seeds reaches the target. Undefined: none reached the target yet.
+   * Shortest run length for which the mean over the seeds reaches the target. Undefined: no run length has reached the
+   * target yet.
    */
   readonly reached: Rung | undefined;
 }

@@ -44,7 +44,7 @@ const kfac = (form: string, options: JobFile = {}): JobFile => ({
 });
 
 const planned: JobFile = { factorBuckets: { kind: "planned" } };
-/** Bucket that is larger than all factors of any model. */
+/** Bucket options with a bucket size that exceeds the total size of all factors of any model. */
 const allInOne: JobFile = { kind: "fixed-size", bytes: 2 ** 30 };
 
 export const linksBaseline = "momentum";
@@ -93,8 +93,8 @@ export const linksModels: readonly LinksModel[] = [
 ];
 
 /**
- * Networks to emulate: one that should be fast enough for sharing second-order work to pay off, and one ten times
- * slower.
+ * Networks to emulate: a network on which dividing the K-FAC computation among ranks should save time, and a network
+ * ten times slower.
  */
 const linksNetworks = networks.filter(({ name }) => name === "10-gbps" || name === "1-gbps");
 const numbersOfRanks: readonly number[] = [2, 4];

@@ -6,7 +6,7 @@ interface KeyFacts {
   readonly parameters: string;
   /** Name of the helper function that types the factory. */
   readonly helper: string;
-  /** Whether all processes of a run load the module. False: only the process that keeps the run's record loads it. */
+  /** Whether all processes of a run load the module. False: only the process that records the run loads the module. */
   readonly everywhere: boolean;
 }
 

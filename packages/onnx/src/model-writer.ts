@@ -51,7 +51,7 @@ export class ModelWriter {
     return outputs;
   }
 
-  /** Adds a constant tensor. @returns its name. */
+  /** Adds a constant tensor. @returns the name of the constant. */
   tensor(type: OnnxType, dims: readonly number[], bytes: Uint8Array): string {
     const name = this.name("constant");
     this.initialisers.set(name, { type, dims, bytes });
@@ -60,7 +60,7 @@ export class ModelWriter {
 
   /**
    * Adds a constant tensor with the given values.
-   * @returns its name.
+   * @returns the name of the constant.
    */
   numbers(type: ConstantType, dims: readonly number[], values: readonly number[]): string {
     return this.tensor(type, dims, new Uint8Array(hostTypes[type].from(values).buffer));
@@ -68,7 +68,7 @@ export class ModelWriter {
 
   /**
    * Adds a constant tensor without elements. Its shape contains a 0, so it is empty for any batch size.
-   * @returns its name.
+   * @returns the name of the constant.
    */
   none(type: ConstantType, shape: readonly Dim[]): string {
     return this.numbers(
@@ -80,7 +80,7 @@ export class ModelWriter {
 
   /**
    * Adds a constant i64 scalar.
-   * @returns its name.
+   * @returns the name of the constant.
    */
   int64(value: number): string {
     return this.tensor("i64", [], int64s([value]));
@@ -88,7 +88,7 @@ export class ModelWriter {
 
   /**
    * Adds a constant scalar.
-   * @returns its name.
+   * @returns the name of the constant.
    */
   scalar(type: ConstantType, value: number): string {
     return this.numbers(type, [], [value]);

@@ -67,7 +67,7 @@ const otherTypes: Readonly<Record<string, readonly DType[]>> = {
 };
 
 interface Refusal {
-  /** Name of the rejected operator. For a function of several operators, the name of one of them. */
+  /** Name of the rejected operator. For a function of several operators, the name of one of these operators. */
   readonly op: string;
   /** Pattern of the expected message, after the operator's name. */
   readonly why: RegExp;

@@ -114,7 +114,7 @@ export interface Advice {
   readonly finding: string;
   /** Recommended action. Absent: no recommendation. */
   readonly cure?: string | undefined;
-  /** Job settings that implement the recommendation. Absent: no setting implements it. */
+  /** Job settings that implement the recommendation. Absent: no job setting implements the recommendation. */
   readonly change?: { readonly [key: string]: unknown } | undefined;
   /** Predicted saving as a fraction of the step time, 0 to 1. Absent: not predicted. */
   readonly saves?: number | undefined;

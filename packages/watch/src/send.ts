@@ -43,7 +43,7 @@ const piecesOf = function* (text: string): Generator<Uint8Array, void> {
 export const sendJson = (response: ServerResponse, text: string): Promise<void> =>
   sendPieces(response, "application/json; charset=utf-8", piecesOf(text));
 
-/** Sends a regular file, at most its first `maxBytes` bytes. @throws Error if it is not a regular file. */
+/** Sends a regular file, at most its first `maxBytes` bytes. @throws Error if the path is not a regular file. */
 export const sendFile = (response: ServerResponse, type: string, path: string, maxBytes: number): Promise<void> => {
   const { file } = openRegularFile(path, false);
   response.writeHead(200, { ...securityHeaders, "Content-Type": type });

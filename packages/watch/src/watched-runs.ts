@@ -23,7 +23,7 @@ interface WatchedRun {
   stamps: KnownRun["stamps"];
   files: RunFiles;
   facts: RunFacts | undefined;
-  /** Reason why the metrics cannot be read. Undefined: they can be read. */
+  /** Reason why the metrics cannot be read. Undefined: the metrics can be read. */
   fault: string | undefined;
   /** Number of consecutive reads that exceeded the time limit. */
   failures: number;

@@ -30,7 +30,7 @@ const efficiencyOfMad = 0.37;
 interface MedianError {
   /** Standard error of a median, in seconds. */
   readonly error: number;
-  /** Degrees of freedom of the standard error, for Welch's test. Smaller for fewer independent samples. */
+  /** Degrees of freedom of the standard error, for Welch's test. Smaller for fewer independent measurements. */
   readonly degrees: number;
 }
 

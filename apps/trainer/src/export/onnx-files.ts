@@ -7,8 +7,8 @@ import type { OnnxFiles } from "@skein/onnx";
 export const digestLength = 16;
 
 /**
- * Returns the SHA-256 digest of a file's content, given as consecutive byte arrays and shortened to `digestLength`
- * digits.
+ * Returns the first `digestLength` digits of the SHA-256 digest of a file. The content of the file is given as
+ * consecutive byte arrays.
  */
 export const digestOf = (pieces: readonly Uint8Array[]): string => {
   const hash = createHash("sha256");

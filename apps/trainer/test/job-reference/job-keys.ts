@@ -26,7 +26,10 @@ export interface SchemaNode {
 export interface JobKey {
   /** Path of the option: keys from the root of the job, such as `["data", "augment", "flip"]`. */
   readonly path: readonly string[];
-  /** Values of `kind` for which the option exists. Empty if it exists for all kinds, or if the section has no kinds. */
+  /**
+   * Values of `kind` for which the option exists. Empty if the option exists for all kinds, or if the section has no
+   * kinds.
+   */
   readonly kinds: readonly string[];
   readonly isRequired: boolean;
   readonly node: SchemaNode;
@@ -68,7 +71,7 @@ export const typeOf = (node: SchemaNode): string => {
   return [node.type, rangeOf(node)].filter((part) => part !== "").join(" ");
 };
 
-/** Returns the values of `kind` that an object allows. Empty if it has no `kind`. */
+/** Returns the values of `kind` that an object allows. Empty if the object has no `kind`. */
 const kindsOf = ({ properties }: SchemaNode): readonly string[] => {
   const { const: only, enum: several = [only] } = properties?.["kind"] ?? {};
   return several.filter((kind) => typeof kind === "string");

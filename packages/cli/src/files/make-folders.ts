@@ -22,7 +22,7 @@ export const makeFolders = (path: string, mode = 0o777): string[] => {
   return made;
 };
 
-/** Creates one folder. @returns false if another process created it first. */
+/** Creates one folder. @returns false if another process created the folder first. */
 const makeOne = (folder: string, mode: number): boolean => {
   try {
     mkdirSync(folder, { mode });

@@ -61,7 +61,10 @@ export const checkLength = (shape: TransformerShape, what: string, length: numbe
     );
 };
 
-/** Checks that no transformer settings are given for a residual network. @throws ArgumentError if there are any. */
+/**
+ * Checks that no transformer settings are given for a residual network. @throws ArgumentError if such a setting is
+ * given.
+ */
 export const checkImagesOnly = (shape: ModelShape, settings: Readonly<Record<string, unknown>>): void => {
   const given = Object.entries(settings).find(([, value]) => value !== undefined);
   if (given !== undefined)

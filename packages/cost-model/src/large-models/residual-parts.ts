@@ -3,7 +3,7 @@ import { residual, sweep } from "./elementwise.ts";
 import type { ResidualShape } from "./model-shape.ts";
 import { type Module, operator, type Operator, type Part, type PassSetting, work } from "./operator.ts";
 
-/** Size of the images that one operator passes to the next: square, with `channels` channels. */
+/** Size of the images that one operator passes to the next operator: square, with `channels` channels. */
 interface Images {
   readonly side: number;
   readonly channels: number;

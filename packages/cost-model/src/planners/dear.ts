@@ -13,8 +13,8 @@ export interface HalvesModel {
 export interface DearTimelineOptions {
   /**
    * Start of all-gathers. "queued": all all-gathers start at the barrier, in the order of the forward pass.
-   * "one-ahead": an all-gather starts when the forward pass reaches the previous bucket, as in the released code, which
-   * is never faster. Default: "queued".
+   * "one-ahead": an all-gather starts when the forward pass reaches the previous bucket, as in the released code; never
+   * faster than "queued". Default: "queued".
    */
   readonly allGathers?: "queued" | "one-ahead";
 }

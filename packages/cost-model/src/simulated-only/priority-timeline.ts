@@ -14,7 +14,10 @@ export interface Partition {
 /** Partitions of gradients with priorities. Plain data; all ranks must use the same plan. */
 export type PartitionPlan = readonly Partition[];
 
-/** Checks that the partitions of each tensor add up to the tensor's bytes. @throws ArgumentError if they do not. */
+/**
+ * Checks that the partitions of each tensor add up to the tensor's bytes. @throws ArgumentError if the sum for a tensor
+ * differs.
+ */
 const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): void => {
   const remaining = new Map(tensors.map(({ path, bytes }) => [path, bytes]));
   for (const { path, bytes } of plan) {

@@ -35,10 +35,10 @@ export interface CollectiveInstance extends Flow<number> {
   readonly numBusy: number[];
   /** Seconds of each phase on the slowest member. Set when the collective is ready. */
   seconds: readonly { readonly startup: number; readonly transfer: number }[];
-  /** Times of the phases that have begun. The first `donePhases` of them have ended. */
+  /** Times of the phases that have begun. The first `donePhases` of these phases have ended. */
   readonly phases: PhaseTimes[];
   donePhases: number;
-  /** Time when the collective ended, in seconds. Undefined until then. */
+  /** Time when the collective ended, in seconds. Undefined: the collective has not ended. */
   endSeconds: number | undefined;
   /** Indices of the rank classes that wait for this collective. */
   readonly waiting: number[];

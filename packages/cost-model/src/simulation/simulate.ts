@@ -12,7 +12,10 @@ import { WorldRun } from "./world-run.ts";
 export interface SimulationOptions {
   /** Number of consecutive steps to simulate, without a barrier between steps. Default: 1. */
   readonly steps?: number;
-  /** Maximum number of concurrent collectives per lane, in a group and on a rank's stream. Default: 1. */
+  /**
+   * Maximum number of concurrent collectives of equal priority (one lane), in a group and on a rank's stream. Default:
+   * 1.
+   */
   readonly concurrent?: number;
   /** Additional slowdown of concurrent transfers on one link, beyond sharing the link's bandwidth. Default: none. */
   readonly contention?: Contention;

@@ -8,10 +8,10 @@ import {
   pipelineCandidates,
 } from "../planners/moe/pipeline-degree.ts";
 
-/** Backward pass of a transformer layer: first its experts, then its dense part. */
+/** Backward pass of a transformer layer: first its experts, then all other operators (the dense part). */
 export interface GradientLayer {
   readonly experts: MoeLayerPass;
-  /** Seconds of the dense part, during which no tokens are sent between nodes. */
+  /** Seconds of the dense part. During this time no tokens are sent between nodes. */
   readonly denseSeconds: number;
   /**
    * Gradient bytes of this layer to all-reduce, a whole number. Gradients are ready when the layer's backward pass

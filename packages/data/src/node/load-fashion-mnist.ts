@@ -20,7 +20,7 @@ const published: Readonly<Record<string, string>> = {
   [mnistFiles.test.labels]: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
 };
 
-/** Checks a file of Fashion-MNIST. @throws DataError if it differs from the published file of the same name. */
+/** Checks a file of Fashion-MNIST. @throws DataError if the file differs from the published file of the same name. */
 export const requirePublished = (file: string, { name, bytes }: NamedBytes): void => {
   const expected = published[file]!;
   const actual = createHash("sha256").update(bytes).digest("hex");

@@ -59,7 +59,7 @@ function* jsonRows(file: string): Generator<Row, void> {
   }
 }
 
-/** Returns a text value of a row. @throws DataError if it is missing. */
+/** Returns a text value of a row. @throws DataError if the value is missing. */
 const textIn = ({ location, values }: Row, name: string): string => {
   const value = values[name];
   const text = typeof value === "number" ? String(value) : value;

@@ -1,6 +1,6 @@
 import { tokensOf } from "../token-ids.ts";
 
-/** A token that is matched as a unit in a text, as listed under `added_tokens` of `tokenizer.json`. */
+/** A token that is matched as a whole in a text, as listed under `added_tokens` of `tokenizer.json`. */
 interface AddedToken {
   readonly id: number;
   readonly content: string;
@@ -39,10 +39,10 @@ export const contentOf = (token: unknown): string | undefined => {
 };
 
 /**
- * Returns the content of `tokenizer.json`, extended by the special tokens that only `tokenizer_config.json` lists.
- * Special tokens are encoded as units and omitted from decoded text, as in transformers. `added_tokens_decoder`
- * overrides the flags of a token. A token without an id in either file is skipped, because the model has no embedding
- * for it.
+ * Returns the content of `tokenizer.json`, extended by the special tokens that only `tokenizer_config.json` lists. Each
+ * special token in a text is encoded as one token, and special tokens are omitted from decoded text, as in
+ * transformers. `added_tokens_decoder` overrides the flags of a token. A token without an id in either file is skipped,
+ * because the model has no embedding for it.
  */
 export const withSpecialTokens = (tokenizer: Fields, config: Fields): Fields => {
   const ids = new Map(tokensOf(tokenizer));

@@ -31,7 +31,10 @@ export interface TarBytes {
    */
   at(begin: number, count: number): Promise<Uint8Array>;
   hasMore(begin: number): Promise<boolean>;
-  /** Checks that the tar file contains all bytes before an offset, if its size is known. @throws DataError if not. */
+  /**
+   * Checks that the tar file contains all bytes before an offset, if its size is known. @throws DataError if bytes
+   * before the offset are missing.
+   */
   require(end: number): void;
 }
 

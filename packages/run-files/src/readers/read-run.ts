@@ -19,7 +19,7 @@ export interface KnownRun {
 export interface RunReading {
   /** New metrics. Absent: no new metrics. */
   readonly tail?: TailReading;
-  /** Reason why the metrics cannot be read. Absent: they can be read. */
+  /** Reason why the metrics cannot be read. Absent: the metrics can be read. */
   readonly fault?: string;
   /** Whether the metrics file no longer exists. The next search removes the run. */
   readonly isGone?: true;

@@ -8,7 +8,7 @@ export interface RunFacts {
   /** Path of the run relative to the watched folder. */
   readonly id: string;
   readonly state: RunState;
-  /** Reason of the failure, as recorded by the run; null if it did not fail. */
+  /** Reason of the failure, as recorded by the run; null if the run did not fail. */
   readonly reason: string | null;
   /** Number of completed steps. */
   readonly step: number | null;
@@ -30,7 +30,7 @@ export interface RunFacts {
   readonly generation: number;
   /** Number of invalid lines in the metrics file. */
   readonly skippedLines: number;
-  /** Share of the metrics file that has been read, 0 to 1; null if all of it has been read. */
+  /** Share of the metrics file that has been read, 0 to 1; null if the complete file has been read. */
   readonly loaded: number | null;
   /** Reasons why files cannot be read; null if all files can be read. */
   readonly fault: string | null;
@@ -90,7 +90,7 @@ const known = (value: number | undefined): number | null =>
 
 /**
  * Returns the summary of a run for lists of runs.
- * @param fault Reason why the metrics cannot be read. Undefined: they can be read.
+ * @param fault Reason why the metrics cannot be read. Undefined: the metrics can be read.
  */
 export const factsOf = (
   id: string,

@@ -268,7 +268,7 @@ const splits: readonly Split[] = [
   { ranks: 4, accumulate: 2 },
 ];
 
-/** Job settings that must not change the result of a split step. */
+/** Job settings with which a step must have the same result whether or not its batch is split into microbatches. */
 const kept: readonly object[] = [
   {},
   { optimizer: { kind: "adamw" }, clipNorm: 0.01 },

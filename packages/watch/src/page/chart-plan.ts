@@ -1,6 +1,6 @@
 import { bytesText, digitsText, quantityText, secondsText, shareText } from "@skein/report";
 
-/** A quantity of one line type. */
+/** A quantity in the lines of one type in `metrics.jsonl`. */
 export interface Quantity {
   readonly type: string;
   readonly name: string;

@@ -34,7 +34,7 @@ export interface ChunkSeconds {
   readonly experts: number;
 }
 
-/** Checks a number of chunks. @throws ArgumentError unless it is a positive integer. */
+/** Checks a number of chunks. @throws ArgumentError unless the number is a positive integer. */
 export const checkNumChunks = (numChunks: number): void => {
   if (!(Number.isSafeInteger(numChunks) && numChunks >= 1))
     throw new ArgumentError(
