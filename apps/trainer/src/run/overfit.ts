@@ -59,7 +59,7 @@ export const requireMemorized = (output: string, { testLoss }: Pick<Summary, "te
 
 /**
  * Returns a line for the user which says that the final loss is less than `memorizedShare` of the first loss. Throws
- * OutcomeError if the final loss is larger.
+ * OutcomeError if the final loss is not below this limit.
  */
 export const verdictOn = ({
   firstLoss,

@@ -16,7 +16,7 @@ export type PartitionPlan = readonly Partition[];
 
 /**
  * Checks that the partitions of each tensor add up to the tensor's bytes. @throws ArgumentError if the sum for a tensor
- * differs.
+ * differs, or if the profile does not contain a tensor of the plan.
  */
 const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): void => {
   const remaining = new Map(tensors.map(({ path, bytes }) => [path, bytes]));
