@@ -39,7 +39,7 @@ export interface Figure {
 
 export const ratioOf = ({ predicted, published }: Figure): number => predicted / published;
 
-/** Required maximum relative error: 20 %. */
+/** Maximum allowed error of a prediction, relative to the published value: 20 %. */
 export const tolerance = 0.2;
 export const isMet = (figure: Figure): boolean => Math.abs(ratioOf(figure) - 1) <= tolerance;
 

@@ -199,8 +199,10 @@ const pipeliningOf = { d: "naive", mpd: "naive", spd: "optimal" } as const;
 
 /**
  * Returns the balanced placement, in which each factor is inverted either by every rank, or by one rank that sends the
- * inverse. By the published rule, the choice depends on the times of both alternatives. If `largestKept` is given,
- * inverses of larger factors are sent.
+ * inverse.
+ *
+ * @param largestKept Number of rows of the largest factor that every rank inverts. Undefined: the published rule, which
+ * chooses the faster alternative for each factor.
  */
 const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number | undefined): FormPlacement => ({
   placement: placeBalanced(layers, numRanks, {

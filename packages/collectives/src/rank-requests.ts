@@ -200,7 +200,7 @@ export class RankRequests {
     });
   }
 
-  /** Runs `call`. If `call` throws, the world fails. */
+  /** Runs `call`. If `call` throws, makes the group unusable, and rethrows the error. */
   private reportFailure<T>(tag: number, call: () => T): T {
     try {
       return call();

@@ -40,7 +40,7 @@ const countsOf = (kind: Kind, worldSize: number, count: (from: number, to: numbe
 const countFor = (rows: readonly number[], to: number): number => rows[rows.length === 1 ? 0 : to]!;
 const i32 = (...numbers: number[]): Uint8Array => new Uint8Array(Int32Array.from(numbers).buffer);
 
-/** Copies bytes to memory that the transport can lend. */
+/** Copies bytes to memory that the ranks share. Returns the copied bytes. */
 type CopyIn = (bytes: Uint8Array) => Uint8Array;
 
 const requestOf = (setting: Setting, rank: number, copyIn: CopyIn = (bytes) => bytes): CollectiveRequest => {

@@ -76,7 +76,7 @@ const selectCandidates = (flat: Tensor, k: number): Candidates => {
  */
 const samplingsAtOnce = 12;
 
-/** Returns the indices i32 [k] of k entries of almost the largest magnitudes; see `msTopKCompressor`. */
+/** Returns the indices of approximately the k largest magnitudes, i32 [k]; see `msTopKCompressor`. */
 const nearlyLargest = (magnitudes: Tensor, k: number, samplings: number): Tensor => {
   const numLevels = 2 ** Math.min(samplings, samplingsAtOnce);
   const most = reduceMax(magnitudes);

@@ -17,7 +17,6 @@ export const phase = (
   startupSeconds,
   transferSeconds,
 });
-/** Functions that create tasks. */
 export const compute = (name: string, seconds: number): SimulatedTask => ({ kind: "compute", name, seconds });
 export const allReduce = (
   name: string,

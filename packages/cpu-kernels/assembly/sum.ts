@@ -4,7 +4,7 @@ import { sumLanes } from "./lanes";
 
 /** Number of terms per block. Each lane of a block sum adds 16 terms in sequence. */
 const BLOCK: i32 = 512;
-/** Number of terms in eight SIMD vectors. */
+/** Minimum number of terms for a sum in SIMD vectors. Shorter sums use `sumFew`. */
 const FEW: i32 = 32;
 /** Number of rows per block of column sums. */
 const ROWS: i32 = 128;

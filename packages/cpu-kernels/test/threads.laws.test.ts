@@ -72,8 +72,8 @@ const withGradients =
   };
 
 /**
- * Returns a check that kernels in parts, last part first, give results that are bitwise identical to those of unsplit
- * kernels.
+ * Returns a check that kernels split into parts, of which the last part runs first, give results that are bitwise
+ * identical to those of unsplit kernels.
  */
 const sameBits = (blas?: Blas): ((fn: Fn, inputs: readonly NdArray[]) => Promise<void>) => {
   const solo = backendWith(soloTeam, blas);

@@ -38,7 +38,7 @@ const passesOf = (
   };
 };
 
-/** Returns three consecutive results: the first and the second start at multiples of 256 bytes, the third does not. */
+/** Returns a concatenation of three parts. Parts 1 and 2 begin at multiples of 256 bytes; part 3 does not. */
 const bucket = (a: Tensor, b: Tensor, c: Tensor): Tensor => concat([add(a, 1), multiply(b, 2), add(c, 3)]);
 const bucketInputs = [normalArray([128], 1), normalArray([67], 2), normalArray([5], 3)];
 

@@ -5,8 +5,10 @@ import { parseDocument } from "yaml";
 import type { Settings } from "../predict/candidates.ts";
 
 /**
- * Checks that a changed job can be written to `target`.
- * @throws ArgumentError with a one-line message if `target` is not writable.
+ * Checks that a changed job can be written to `target`: a new file in the folder of job `file`, because paths in a job
+ * are relative to the job's file.
+ *
+ * @throws ArgumentError with a one-line message if `target` exists or is in another folder.
  */
 export const requireNewJob = (file: string, target: string): void => {
   if (existsSync(target))

@@ -77,7 +77,7 @@ export class Unacknowledged {
   /**
    * Records that the peer has received `count` frames.
    *
-   * @throws WireError if `count` is impossible.
+   * @throws WireError if the peer cannot have received `count` frames, see `allows`.
    */
   acknowledge(count: number): void {
     if (!this.allows(count))

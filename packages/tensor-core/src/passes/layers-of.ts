@@ -25,7 +25,7 @@ export interface LayerUse {
   readonly path: readonly number[];
   /** Result of the layer, before the bias is added in a linear layer or a convolution. */
   readonly output: ValueRef;
-  /** Cotangent of `output`, which does not depend on the bias. */
+  /** Cotangent of `output`. */
   readonly outputGradient: ValueRef;
   /**
    * Reference to the bias, a differentiated leaf. In a norm, the bias is the shift; in other layers, the bias is added

@@ -7,8 +7,8 @@ const lanes = 64;
 const rows = 8;
 
 /**
- * Computes a product that shares rows of a within subgroups: all invocations of a workgroup share 8 rows, each lane
- * loads a different inner element of these rows, and broadcasts distribute the elements. Therefore a is read once per
+ * Computes a product that shares rows of `a` within subgroups: all invocations of a workgroup share 8 rows, each lane
+ * loads a different element of these rows, and broadcasts distribute the elements. Therefore `a` is read once per
  * workgroup, without workgroup memory or barriers. Fast if a broadcast is free (Intel GPUs read any lane's register);
  * on other devices a broadcast costs as much as workgroup memory.
  *
