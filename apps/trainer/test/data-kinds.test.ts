@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -141,4 +142,22 @@ test("data other than byte images are not shifted or mirrored", async () => {
   await expect(async () => prepare(await job())).rejects.toThrow(
     "data.augment: it changes images of bytes [height, width, channels], but the inputs are i32[3, 2, 1]; remove it",
   );
+});
+
+test.each([
+  { kind: "mnist", data: "{ kind: mnist, trainSamples: 8, testSamples: 8 }", model: mlp },
+  { kind: "moby-dick", data: "{ kind: moby-dick, window: 8, trainSamples: 8, testSamples: 8 }", model: gpt },
+])("the package of data set $kind is found from the sources of the trainer", ({ data, model }) => {
+  const options = { data, model, batch: "4", evaluation: "{ batch: 4 }", optimizer: "{ kind: sgd }" };
+  const set = Object.entries(options).flatMap(([key, value]) => ["--set", `${key}=${value}`]);
+  // Without NODE_PATH, which the test runner may have set, and from a folder that has no packages.
+  const { NODE_PATH: _, ...env } = process.env;
+  const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ["--no-memory-protection-keys", main, "run", "job.yaml", "--ranks", "1", "--steps", "1", ...set],
+    { cwd: folder, env, encoding: "utf8" },
+  );
+  expect(stderr).not.toContain("is not installed");
+  expect({ status, stderr }).toMatchObject({ status: 0 });
 });

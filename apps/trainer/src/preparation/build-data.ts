@@ -89,11 +89,11 @@ const loadData = async (job: DataJob): Promise<TrainingData> => {
     case "numpy":
       return loadNumpy(job);
     case "moby-dick":
-      return mobyDickData(job);
+      return mobyDickData(job, import.meta.url);
     case "text":
-      return textData(job);
+      return textData(job, import.meta.url);
     case "tokens":
-      return tokenData(job);
+      return tokenData(job, import.meta.url);
     case "module":
       return checkedData(await makeOwn("data", job), moduleName("data", job));
     case "program":

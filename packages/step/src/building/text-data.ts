@@ -37,12 +37,13 @@ const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined, h
   ...predictionOf(tokenizer),
 });
 
-const tokenizerOf = ({ tokenizer }: TextJob): Tokenizer | undefined =>
-  tokenizer === undefined ? undefined : loadTokenizer(tokenizer, import.meta.url);
+const tokenizerOf = ({ tokenizer }: TextJob, from: string): Tokenizer | undefined =>
+  tokenizer === undefined ? undefined : loadTokenizer(tokenizer, from);
 
-export const mobyDickData = async (job: TextJob): Promise<DataSet> => {
-  const tokenizer = tokenizerOf(job);
-  return windowsIn(await joinDocuments([loadMobyDick({ from: import.meta.url })], { tokenizer }), job, tokenizer);
+/** Loads windows of Moby-Dick. @param from File URL from which optional packages are resolved. */
+export const mobyDickData = async (job: TextJob, from: string): Promise<DataSet> => {
+  const tokenizer = tokenizerOf(job, from);
+  return windowsIn(await joinDocuments([loadMobyDick({ from })], { tokenizer }), job, tokenizer);
 };
 
 /**
@@ -54,14 +55,21 @@ const evaluationTexts = (
   tokenizer: Tokenizer | undefined,
 ): DocumentOptions => ({ ...job, file, field: haveFields(file) ? job.field : undefined, tokenizer });
 
-/** Loads windows of concatenated texts, or of streamed texts. */
-export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>): Promise<TrainingData> => {
-  const tokenizer = tokenizerOf(job);
+/**
+ * Loads windows of concatenated texts, or of streamed texts.
+ *
+ * @param from File URL from which optional packages are resolved.
+ */
+export const textData = async (
+  job: Extract<DataJob, { readonly kind: "text" }>,
+  from: string,
+): Promise<TrainingData> => {
+  const tokenizer = tokenizerOf(job, from);
   const { testFile, stream } = job;
   const heldOut = testFile === undefined ? undefined : await loadDocuments(evaluationTexts(job, testFile, tokenizer));
   if (stream !== undefined) {
     if (heldOut === undefined) throw new InvariantError("a stream of texts has no evaluation texts");
-    const place = job.tokenizer === undefined ? undefined : { place: job.tokenizer, from: import.meta.url };
+    const place = job.tokenizer === undefined ? undefined : { place: job.tokenizer, from };
     const { train, remarks } = openTextStream({ ...job, ...stream, tokenizer: place });
     return {
       train,
@@ -97,10 +105,14 @@ const filedData = (job: TokenJob, vocabulary: number | undefined): DataSet => {
   };
 };
 
-/** Returns windows of tokens that are read from files. */
-export const tokenData = (job: TokenJob): DataSet => {
+/**
+ * Returns windows of tokens that are read from files.
+ *
+ * @param from File URL from which optional packages are resolved.
+ */
+export const tokenData = (job: TokenJob, from: string): DataSet => {
   const { file, testFile } = job;
-  const tokenizerVocabulary = tokenizerOf(job)?.vocabulary;
+  const tokenizerVocabulary = tokenizerOf(job, from)?.vocabulary;
   if (tokenizerVocabulary !== undefined && job.vocabulary !== undefined && job.vocabulary < tokenizerVocabulary)
     throw new ConfigError([
       `data.vocabulary is ${job.vocabulary}, but the tokenizer has ${tokenizerVocabulary} tokens; raise it, or leave it out`,
